@@ -48,13 +48,15 @@ impl<T> RwLock<T> {
 static PAIR: RwLock<(u32, u32)> = RwLock::new((0, 0));
 
 fn main() {
-    let writer = thread::spawn(|| {
-        PAIR.write(|pair| {
-            pair.0 = 1;
-            pair.1 = 1;
-        });
+    thread::spawn(|| {
+        loop {
+            PAIR.write(|pair| {
+                pair.0 ^= 1;
+                pair.1 ^= 1;
+            });
+        }
     });
-    let reader = thread::spawn(|| PAIR.read(|pair| assert_eq!(pair.0, pair.1)));
-    writer.join().unwrap();
-    reader.join().unwrap();
+    loop {
+        PAIR.read(|pair| assert_eq!(pair.0, pair.1));
+    }
 }

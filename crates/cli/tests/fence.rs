@@ -153,26 +153,37 @@ fn written_files_verify() {
     }
 }
 
-/// Rust programs with an order that is too weak: what is written compiles and verifies.
+/// Rust programs with an order that is too weak: what is written compiles and verifies. Under TSO and PSO fences are
+/// written, also before statements: the guard's store is the only statement beside the other one's.
 #[test]
 fn written_rust_verifies() {
     let folder = tempfile::tempdir().expect("a folder");
-    for name in [
-        "once_relaxed",
-        "spin_lock_relaxed",
-        "seqlock_unfenced",
-        "store_buffering",
+    for (name, model) in [
+        ("once_relaxed", "rc11"),
+        ("once_relaxed", "pso"),
+        ("spin_lock_relaxed", "rc11"),
+        ("spin_lock_forever_relaxed", "pso"),
+        ("spsc_ring_relaxed", "pso"),
+        ("seqlock_unfenced", "rc11"),
+        ("treiber_pop_relaxed", "rc11"),
+        ("store_buffering", "tso"),
+        ("store_buffering", "rc11"),
     ] {
         let file = folder.path().join(format!("{name}.rs"));
         fs::copy(example(&format!("rust/{name}.rs")), &file).expect("an example");
-        let model = ["--model", "rc11"];
-        let before = palisade("verify", &file, &model);
-        assert_eq!(before.status.code(), Some(1), "{name}");
-        let output = palisade("fence", &file, &["--model", "rc11", "--write", "--json"]);
-        assert_eq!(output.status.code(), Some(0), "{name}");
-        assert_eq!(document(&output)["minimum"], "proved", "{name}");
-        let verified = palisade("verify", &file, &model);
-        assert_eq!(verified.status.code(), Some(0), "{name}");
+        let with = ["--model", model];
+        let before = palisade("verify", &file, &with);
+        assert_eq!(before.status.code(), Some(1), "{name} {model}");
+        let output = palisade("fence", &file, &["--model", model, "--write", "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{name} {model}");
+        assert_eq!(document(&output)["minimum"], "proved", "{name} {model}");
+        let compiled = Command::new("rustc")
+            .args(["--edition", "2021", "--emit=metadata", "--out-dir"])
+            .args([folder.path(), &file])
+            .status();
+        assert!(compiled.is_ok_and(|s| s.success()), "{name} {model}");
+        let verified = palisade("verify", &file, &with);
+        assert_eq!(verified.status.code(), Some(0), "{name} {model}");
     }
 }
 

@@ -12,12 +12,14 @@ use palisade_program::{
 use super::arith::{bytes_of, joined};
 use super::engine::{Engine, Run, SMALLER, Trouble, unsupported};
 use super::ir::Type;
-use super::memory::{Bytes, Content, Found};
+use super::memory::{Bytes, Content, FORMATTED, Found};
 use super::state::{State, Value};
 use super::values::{Values, locals_of, values_of};
 use super::world::{Cell, Key, ObjectId};
 use crate::mapping;
 
+pub(super) const FORMATTING: &str = "a text that was formatted (`format!`, `to_string`)";
+pub(super) const FORMATTING_HELP: &str = "leave out what looks at the text";
 pub(super) const MIXED: &str = "memory that is accessed in parts of different sizes";
 pub(super) const MIXED_HELP: &str = "access each part of a shared object as one type";
 
@@ -144,6 +146,7 @@ impl Engine<'_, '_> {
             Found::Nothing | Found::CopyOf(..) => found,
         };
         match found {
+            Found::Word(Expr::Const(FORMATTED)) => unsupported(FORMATTING, FORMATTING_HELP),
             Found::Nothing if defined => Err(uninitialised()),
             Found::Nothing => Ok(Value::Undefined),
             Found::CopyOf(object, offset) => {
@@ -195,7 +198,7 @@ impl Engine<'_, '_> {
         let Some(whole) = locals.iter().find(may_be).copied() else {
             return Ok(e);
         };
-        let is_part = matches!(e, Expr::Binary(BinOp::BitAnd | BinOp::Shr, ..));
+        let is_part = matches!(e, Expr::Binary(BinOp::BitAnd | BinOp::Mod | BinOp::Shr, ..));
         if !is_part || locals.len() > 1 {
             return unsupported(MIXED, MIXED_HELP);
         }
@@ -328,6 +331,7 @@ impl Engine<'_, '_> {
         }
         self.drop_dead(state);
         let span = self.span(state);
+        self.before_access(span);
         let dst = state.fresh(&[]);
         let src = Place::scalar(id).ordered(self.kept(order));
         self.emit(Step::Load { dst, src }, span);
@@ -486,9 +490,13 @@ impl Engine<'_, '_> {
         value: LocalExpr,
         order: Order,
     ) -> Run<()> {
+        if value == Expr::Const(FORMATTED) {
+            return unsupported(FORMATTING, FORMATTING_HELP);
+        }
         let id = self.demand((object, offset), size, order)?;
         self.note_store(state, (object, offset), &value);
         let span = self.span(state);
+        self.before_access(span);
         if self.world.freed.contains(&object) && value != Expr::Const(FREED) {
             let seen = match order {
                 Order::Plain => Order::Plain,

@@ -201,18 +201,17 @@ pub(super) fn binary(
             let e = bin(BinOp::Shl, a, b);
             match bits {
                 64 => wrapped(e, i128::MIN, i128::MAX, bits),
-                _ if bits <= 32 => Ok(bin(BinOp::BitAnd, e, c(most))),
+                _ if bits <= 32 => Ok(bin(BinOp::Mod, e, c(most + 1))),
                 _ => Err("a shift of an unusual width"),
             }
         }
         Binary::LShr if bits < 64 || ra.0 >= 0 => Ok(bin(BinOp::Shr, a, b)),
         Binary::LShr => Ok(match b {
             Expr::Const(0) => a,
-            Expr::Const(n) if n < 64 => bin(
-                BinOp::BitAnd,
-                bin(BinOp::Shr, a, c(n)),
-                c(((1_u64 << (64 - n)) - 1) as i64),
-            ),
+            Expr::Const(n) if n < 64 => {
+                let mask = c(((1_u64 << (64 - n)) - 1) as i64);
+                and(64, bin(BinOp::Shr, a, c(n)), mask, ranges)
+            }
             b => {
                 let less = bin(BinOp::Sub, b.clone(), c(1));
                 let mask = bin(BinOp::Shr, c(i64::MAX), less);
@@ -224,13 +223,129 @@ pub(super) fn binary(
             let shifted = bin(BinOp::Shr, as_signed(a, bits, ranges), b);
             Ok(of_signed(shifted, bits))
         }
-        Binary::And => Ok(bin(BinOp::BitAnd, a, b)),
+        Binary::And => Ok(match (a, b) {
+            (Expr::Const(m), a) | (a, Expr::Const(m)) => and(bits, a, c(m), ranges),
+            (a, b) => bin(BinOp::BitAnd, a, b),
+        }),
+        Binary::Or if may_be_set(&a, ranges) & may_be_set(&b, ranges) == 0 => {
+            Ok(bin(BinOp::Add, a, b))
+        }
         Binary::Or => Ok(bin(BinOp::BitOr, a, b)),
         Binary::Xor => match (&a, &b) {
             (_, Expr::Const(m)) if bits < 64 && *m == most => Ok(bin(BinOp::Sub, c(most), a)),
             _ => Ok(bin(BinOp::BitXor, a, b)),
         },
     }
+}
+
+/// `a & mask`. Without its upper bits a word is a remainder; without its lower ones it is less by a
+/// remainder. Both are linear, which bits are not.
+fn and(bits: u32, a: LocalExpr, mask: LocalExpr, ranges: Ranges<'_>) -> LocalExpr {
+    let Expr::Const(m) = mask else {
+        return bin(BinOp::BitAnd, a, mask);
+    };
+    let word = if bits >= 64 {
+        u64::MAX
+    } else {
+        (1 << bits) - 1
+    };
+    let kept = m as u64 & word;
+    let low = kept.trailing_zeros();
+    let ones = (kept >> low.min(63)).trailing_ones();
+    let high = low + ones;
+    let is_block = kept != 0 && kept.count_ones() == ones;
+    // Powers of two must be numbers of 64 bits with a sign.
+    if !is_block || low > 62 || (high > 62 && high < word.count_ones()) {
+        return bin(BinOp::BitAnd, a, c(m));
+    }
+    let (least, most) = ranges(&a);
+    let fits = high >= 63 || (least >= 0 && most < 1 << high);
+    let a = if high == word.count_ones() || fits {
+        a
+    } else {
+        bin(BinOp::Mod, a, c(1 << high))
+    };
+    if low == 0 {
+        return a;
+    }
+    let rest = bin(BinOp::Mod, a.clone(), c(1 << low));
+    bin(BinOp::Sub, a, rest)
+}
+
+/// The bits that may be set in a word.
+fn may_be_set(e: &LocalExpr, ranges: Ranges<'_>) -> u64 {
+    let (least, most) = ranges(e);
+    let by_range = if least < 0 {
+        u64::MAX
+    } else {
+        u64::MAX.checked_shr(most.leading_zeros()).unwrap_or(0)
+    };
+    let power = |n: i64| n > 0 && n & (n - 1) == 0;
+    let by_form = match e {
+        Expr::Const(value) => *value as u64,
+        Expr::Unary(UnOp::Wrap { bits: 64, .. }, a) => may_be_set(a, ranges),
+        Expr::Unary(
+            UnOp::Wrap {
+                bits,
+                signed: false,
+            },
+            a,
+        ) => may_be_set(a, ranges) & ((1 << *bits) - 1),
+        Expr::Binary(op, a, b) => match (op, &**b) {
+            (BinOp::Shl, Expr::Const(n)) if (0..64).contains(n) => may_be_set(a, ranges) << n,
+            (BinOp::Shr, Expr::Const(n)) if (0..64).contains(n) && ranges(a).0 >= 0 => {
+                may_be_set(a, ranges) >> n
+            }
+            (BinOp::Mod, Expr::Const(n)) if power(*n) => may_be_set(a, ranges) & (*n as u64 - 1),
+            (BinOp::Mul, Expr::Const(n)) if power(*n) => {
+                may_be_set(a, ranges) << n.trailing_zeros()
+            }
+            (BinOp::Sub, Expr::Binary(BinOp::Mod, same, n)) if same == a => match **n {
+                Expr::Const(n) if power(n) => may_be_set(a, ranges) & !(n as u64 - 1),
+                Expr::Const(_)
+                | Expr::Atom(_)
+                | Expr::Unary(..)
+                | Expr::Binary(..)
+                | Expr::Cond(..) => u64::MAX,
+            },
+            (BinOp::BitAnd, b) => may_be_set(a, ranges) & may_be_set(b, ranges),
+            (BinOp::BitOr | BinOp::BitXor, b) => may_be_set(a, ranges) | may_be_set(b, ranges),
+            (BinOp::Add, b) => {
+                let (a, b) = (may_be_set(a, ranges), may_be_set(b, ranges));
+                if a & b == 0 { a | b } else { u64::MAX }
+            }
+            _ => u64::MAX,
+        },
+        Expr::Cond(_, a, b) => may_be_set(a, ranges) | may_be_set(b, ranges),
+        Expr::Unary(UnOp::Neg | UnOp::Not | UnOp::BitNot | UnOp::Wrap { .. }, _)
+        | Expr::Atom(_) => u64::MAX,
+    };
+    by_range & by_form
+}
+
+/// Whether an expression is this number. What is added and multiplied goes to the other side.
+pub(super) fn equals(e: LocalExpr, value: i64) -> LocalExpr {
+    match &e {
+        Expr::Binary(BinOp::Add, a, b) => match (&**a, &**b) {
+            (rest, Expr::Const(by)) | (Expr::Const(by), rest) => {
+                if let Some(less) = value.checked_sub(*by) {
+                    return equals(rest.clone(), less);
+                }
+            }
+            _ => {}
+        },
+        Expr::Binary(BinOp::Mul, a, b) => match (&**a, &**b) {
+            (rest, Expr::Const(by)) | (Expr::Const(by), rest) if *by > 0 => {
+                if value % by != 0 {
+                    return c(0);
+                }
+                return equals(rest.clone(), value / by);
+            }
+            _ => {}
+        },
+        Expr::Const(_) | Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Cond(..) => {}
+    }
+    bin(BinOp::Eq, e, c(value))
 }
 
 /// The value of an operator on constants.
@@ -295,6 +410,11 @@ pub(super) fn compare(
                     if (n == 1) == is_eq { e } else { e.negate() }
                 }
                 (a, b) if a == b => c(i64::from(is_eq)),
+                (e, Expr::Const(n)) | (Expr::Const(n), e) => match equals(e, n) {
+                    Expr::Const(is) => c(i64::from((is == 1) == is_eq)),
+                    test if is_eq => test,
+                    test => test.negate(),
+                },
                 (a, b) => bin(if is_eq { BinOp::Eq } else { BinOp::Ne }, a, b),
             }
         }

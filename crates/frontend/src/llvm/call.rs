@@ -4,6 +4,7 @@
 
 use palisade_program::{AssertKind, BinOp, Expr, LocalExpr};
 
+use super::access::FORMATTING;
 use super::arith;
 use super::engine::{Engine, Flow, Run, SMALLER, Trouble, unsupported};
 use super::growth::Growth;
@@ -17,6 +18,31 @@ use super::world::Key;
 
 /// Words that one comparison of bytes has at most that only a run decides.
 const MOST_COMPARED: usize = 64;
+
+/// What an intrinsic does, in words of Rust.
+fn operation(base: &str) -> String {
+    match base {
+        "ctpop" => "`count_ones`".to_owned(),
+        "ctlz" => "`leading_zeros`".to_owned(),
+        "cttz" => "`trailing_zeros`".to_owned(),
+        "bswap" => "`swap_bytes`".to_owned(),
+        "bitreverse" => "`reverse_bits`".to_owned(),
+        "abs" => "`abs`".to_owned(),
+        "fshl" => "`rotate_left`".to_owned(),
+        "fshr" => "`rotate_right`".to_owned(),
+        base => format!("an operation of the machine (`{base}`)"),
+    }
+}
+
+/// What a function of the standard library does that programs call by another name.
+fn not_modelled(name: &str) -> Option<&'static str> {
+    let path = name.split('<').next().unwrap_or(name);
+    match path {
+        "alloc::fmt::format::format_inner" => Some(FORMATTING),
+        "core::fmt::write" => Some("formatting into a text (`write!`)"),
+        _ => None,
+    }
+}
 
 /// What `memcmp` returns for two words of `size` bytes, little-endian; `rest` where they are equal.
 fn compared(size: u64, x: &LocalExpr, y: &LocalExpr, rest: LocalExpr) -> LocalExpr {
@@ -80,9 +106,12 @@ impl<'m> Engine<'_, 'm> {
         }
         let _ = ty;
         if self.world.function_index(&name).is_none() {
-            let shown = shown.replace("palisade_std", "std");
+            let words = match not_modelled(&shown) {
+                Some(what) => what.to_owned(),
+                None => format!("`{}`, a function without code", self.shown(&name)),
+            };
             return unsupported(
-                format!("`{shown}`, a function without code"),
+                words,
                 "leave the call out of what is verified, or write the function yourself",
             );
         }
@@ -107,6 +136,11 @@ impl<'m> Engine<'_, 'm> {
         }
         state.top_mut().inst += 1;
         Ok(Flow::Next)
+    }
+
+    /// A name for messages: of the standard library's parts, as programs see them.
+    pub(super) fn shown(&self, name: &str) -> String {
+        self.demangled(name).replace("palisade_std", "std")
     }
 
     /// A name as people write it.
@@ -378,6 +412,20 @@ impl<'m> Engine<'_, 'm> {
                     Value::Word(flag),
                 ])));
             }
+            if name.contains(".sat") && is_signed {
+                let half = arith::c(1_i64 << (bits - 1));
+                let (least, most, test) = if bits == 64 {
+                    let test = arith::bin(BinOp::Lt, a, arith::c(0));
+                    (arith::c(i64::MIN), arith::c(i64::MAX), test)
+                } else {
+                    let most = arith::c((1_i64 << (bits - 1)) - 1);
+                    (half.clone(), most, arith::bin(BinOp::Ge, a, half))
+                };
+                // The way in which it does not fit is that of the first operand.
+                let e = arith::cond(flag, arith::cond(test, least, most), value);
+                let e = self.small(state, e);
+                return Ok(Done::Value(Value::Word(e)));
+            }
             if name.contains(".sat") && !is_signed {
                 let (_, most) = arith::limits(bits);
                 let limit = match op {
@@ -421,7 +469,7 @@ impl<'m> Engine<'_, 'm> {
         if let Some((_, predicate)) = orders.into_iter().find(|(word, _)| *word == base) {
             let result = name.split('.').nth(1).and_then(|ty| ty.strip_prefix('i'));
             let Some(result) = result.and_then(|bits| bits.parse().ok()) else {
-                return unsupported(format!("`llvm.{name}`"), SMALLER);
+                return unsupported(operation(base), SMALLER);
             };
             let a = self.word(state, &arguments[0].value)?;
             let b = self.word(state, &arguments[1].value)?;
@@ -454,7 +502,7 @@ impl<'m> Engine<'_, 'm> {
         bits: u32,
         arguments: &[Argument],
     ) -> Run<Done> {
-        let words = format!("`llvm.{base}` of a number that only a run decides");
+        let words = format!("{} of a number", operation(base));
         let mut numbers = Vec::new();
         let is_shift = matches!(base, "fshl" | "fshr");
         let rotated = is_shift && arguments[0].value == arguments[1].value;
@@ -505,7 +553,7 @@ impl<'m> Engine<'_, 'm> {
                 };
                 moved as u64
             }
-            _ => return unsupported(format!("`llvm.{base}`"), SMALLER),
+            _ => return unsupported(operation(base), SMALLER),
         };
         let value = arith::canonical(u128::from(value), bits);
         Ok(Done::Value(Value::Word(Expr::Const(value))))

@@ -10,6 +10,9 @@ pub(super) type Named = BTreeMap<String, Type>;
 /// What cannot be read, in a few words.
 pub(super) type Read<T> = Result<T, String>;
 
+/// What [`Type::Other`] says of `float` and its kin.
+pub(super) const FLOATING: &str = "a floating-point number";
+
 #[derive(Clone)]
 pub(super) struct Cursor<'a> {
     pub(super) rest: &'a str,
@@ -159,7 +162,7 @@ impl<'a> Cursor<'a> {
             return Ok(Type::Other("a vector".to_owned(), of.size() * count));
         }
         let word = self.word();
-        let other = |size| Ok(Type::Other("a floating-point number".to_owned(), size));
+        let other = |size| Ok(Type::Other(FLOATING.to_owned(), size));
         match word {
             "void" => Ok(Type::Void),
             "ptr" => {

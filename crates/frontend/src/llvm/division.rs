@@ -28,7 +28,7 @@ pub(super) fn unsigned_division(
     {
         let shift = i64::from(n.trailing_zeros());
         return match op {
-            Binary::URem => Ok(bin(BinOp::BitAnd, a, c(n - 1))),
+            Binary::URem => Ok(bin(BinOp::Mod, a, c(n))),
             _ => binary(Binary::LShr, bits, a, c(shift), ranges),
         };
     }

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use palisade_program::{
     AssertKind, Expr, FREED, FenceKind, LocId, LocalExpr, LocalId, MemoryError, Order, Orders,
-    Span, Step,
+    Side, Span, Step,
 };
 
 use crate::Stop;
@@ -127,7 +127,20 @@ impl<'m> Engine<'_, 'm> {
 
     /// Behind an access: a fence may stand here.
     pub(super) fn after_access(&mut self, span: Span) {
-        if let Some(gap) = (self.places.text.gap)(span) {
+        if let Some(gap) = (self.places.text.gap)(span, Side::After) {
+            self.emit(Step::Fence(FenceKind::Candidate), gap);
+        }
+    }
+
+    /// Before an access, unless a fence may stand behind the last one.
+    pub(super) fn before_access(&mut self, span: Span) {
+        let is_candidate = |made: &Made| {
+            made.to == self.here && matches!(made.step, Step::Fence(FenceKind::Candidate))
+        };
+        if self.edges.last().is_some_and(is_candidate) {
+            return;
+        }
+        if let Some(gap) = (self.places.text.gap)(span, Side::Before) {
             self.emit(Step::Fence(FenceKind::Candidate), gap);
         }
     }
@@ -495,6 +508,14 @@ impl<'m> Engine<'_, 'm> {
 
     /// What is wrong with using an address.
     pub(super) fn fault(&self, address: i64) -> Trouble {
+        let object = self.world.at(address).map(|(object, _)| object);
+        if let Some(object) = object
+            && let Key::Function(name) = &self.world.objects[object].key
+        {
+            // A variable of a crate that is there as machine code only.
+            let words = format!("`{}`, whose contents are not known", self.shown(name));
+            return Trouble::Unsupported(words, SMALLER);
+        }
         let error = match address {
             0 => MemoryError::Null,
             FREED => MemoryError::UseAfterFree,

@@ -213,7 +213,7 @@ impl<'m> Engine<'_, 'm> {
             Inst::Phi { .. } => return unsupported("a value that depends on the way", SMALLER),
             Inst::Declare { at, variable } => self.note_name(state, *at, *variable),
             Inst::Unknown { text, .. } => {
-                return unsupported(format!("the instruction {text}"), SMALLER);
+                return unsupported(text.clone(), SMALLER);
             }
         }
         Ok(Flow::Next)

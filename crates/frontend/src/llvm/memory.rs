@@ -9,6 +9,9 @@ use palisade_program::{Expr, LocalExpr};
 use super::arith::{bytes_of, joined};
 use super::world::ObjectId;
 
+/// The length of a text that was formatted: nothing may read it.
+pub(super) const FORMATTED: i64 = i64::MIN + 99_999;
+
 /// Some bytes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Bytes {
@@ -83,6 +86,12 @@ impl Content {
         if parts.is_empty() {
             return Found::Nothing;
         }
+        let mark = Expr::Const(FORMATTED);
+        let is_mark =
+            |(.., bytes): &(u64, u64, Bytes)| matches!(bytes, Bytes::Word(e) if *e == mark);
+        if parts.iter().any(is_mark) {
+            return Found::Word(mark);
+        }
         let mut words = Vec::new();
         for (from, of, bytes) in parts {
             let start = from.max(at);
@@ -117,6 +126,7 @@ impl Content {
 /// `size` bytes from `from` on, of `of` bytes.
 fn cut(bytes: &Bytes, of: u64, from: u64, size: u64) -> Bytes {
     match bytes {
+        Bytes::Word(Expr::Const(FORMATTED)) => bytes.clone(),
         Bytes::Word(e) => Bytes::Word(bytes_of(e, of, from, size)),
         Bytes::CopyOf(object, offset) => Bytes::CopyOf(*object, offset + from),
     }

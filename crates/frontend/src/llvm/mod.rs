@@ -57,7 +57,7 @@ pub(crate) use parse::parse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use palisade_program::{LocId, Orders, Program, Span};
+use palisade_program::{LocId, Orders, Program, Side, Span};
 
 use crate::Stop;
 use debug::Debug;
@@ -85,8 +85,8 @@ pub(crate) struct Text<'a> {
     pub(crate) spans: &'a dyn Fn(&str, u32, u32) -> Option<Span>,
     /// The line of a span.
     pub(crate) line: &'a dyn Fn(Span) -> u32,
-    /// Where a fence may stand behind an access.
-    pub(crate) gap: &'a dyn Fn(Span) -> Option<Span>,
+    /// Where a fence may stand beside the statement of an access.
+    pub(crate) gap: &'a dyn Fn(Span, Side) -> Option<Span>,
 }
 
 /// The Program whose `main` is the function `entry`, and where memory is allocated that may be freed
@@ -137,6 +137,9 @@ pub(crate) fn lower(
             let state = start(&mut engine, entry, next)?;
             engine.run(state)?;
             weak_loads |= engine.weak_loads;
+            if let Some(refusal) = engine.world.refusal.take() {
+                return Err(refusal);
+            }
             let thread = Thread {
                 edges: engine.edges,
                 locs: engine.locs,

@@ -1,12 +1,12 @@
 //! *Operands*: what registers and constants are worth, and which results get a local of their own.
 
-use palisade_program::{AssertKind, Expr, LocalExpr, Step};
+use palisade_program::{AssertKind, BinOp, Expr, LocalExpr, Step, UnOp};
 
 use super::arith;
 use super::engine::{Engine, Flow, Run, SMALLER, Trouble, unsupported};
 use super::ir::{Argument, Const, Operand, Type};
 use super::state::{State, Value};
-use super::values::{decided, possible, range_of, refine, values_of};
+use super::values::{decided, possible, range_of, refine, values_of, without_rest};
 
 /// Nodes of an expression at most, before it gets a local of its own.
 const MOST_NODES: usize = 24;
@@ -36,8 +36,7 @@ impl Engine<'_, '_> {
         let start = self.here;
         let mut forks = Vec::new();
         for value in values {
-            let test =
-                LocalExpr::binary(palisade_program::BinOp::Eq, e.clone(), Expr::Const(value));
+            let test = arith::equals(e.clone(), value);
             if decided(&test, &state.known) == Some(false) {
                 continue;
             }
@@ -167,7 +166,9 @@ impl Engine<'_, '_> {
         let (lo, hi) = range_of(&e, &state.known);
         let few =
             (2..1 << 16).contains(&(hi.saturating_sub(lo))) && possible_without_range(&e, state);
-        if !few && nodes(&e) <= MOST_NODES {
+        // Bits with zeros behind them can be joined with others only as long as that is seen.
+        let few = few && !without_rest(&e);
+        if !few && !is_part(&e) && nodes(&e) <= MOST_NODES {
             return e;
         }
         self.in_local(state, e)
@@ -194,6 +195,17 @@ fn possible_without_range(e: &LocalExpr, state: &State) -> bool {
             .get(id)
             .is_none_or(|values| values.list().is_none())
     })
+}
+
+/// Whether it is some bits of a word: an index beside a tag, that a check may bound.
+fn is_part(e: &LocalExpr) -> bool {
+    match e {
+        Expr::Binary(BinOp::Mod | BinOp::BitAnd | BinOp::Shr, ..) => true,
+        Expr::Unary(UnOp::Wrap { bits, .. }, a) => *bits < 64 && matches!(**a, Expr::Atom(_)),
+        Expr::Binary(..) | Expr::Unary(..) | Expr::Cond(..) | Expr::Const(_) | Expr::Atom(_) => {
+            false
+        }
+    }
 }
 
 fn nodes(e: &LocalExpr) -> usize {

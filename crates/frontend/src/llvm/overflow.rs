@@ -18,6 +18,10 @@ pub(super) fn overflowing(
     ranges: Ranges<'_>,
 ) -> Made<(LocalExpr, LocalExpr)> {
     let value = binary(op, bits, a.clone(), b.clone(), ranges)?;
+    let (a, b) = match (op, a) {
+        (Binary::Mul, a @ Expr::Const(_)) => (b, a),
+        (_, a) => (a, b),
+    };
     let (least, most) = limits(bits);
     if let (Expr::Const(x), Expr::Const(y)) = (&a, &b) {
         let exact = |x: i128, y: i128| match op {
@@ -39,14 +43,15 @@ pub(super) fn overflowing(
     } else if bits < 64 {
         let (rb, ra) = (ranges(&b), ranges(&a));
         match op {
-            Binary::Add if ra.1 + rb.1 <= most => c(0),
+            // A range that is not known is that of 64 bits.
+            Binary::Add if i128::from(ra.1) + i128::from(rb.1) <= i128::from(most) => c(0),
             Binary::Add => bin(BinOp::Gt, bin(BinOp::Add, a, b), c(most)),
             Binary::Sub => bin(BinOp::Lt, a, b),
             _ => match b {
                 Expr::Const(0) => c(0),
                 b => {
-                    let nonzero = bin(BinOp::Ne, b.clone(), c(0));
-                    nonzero.and(bin(BinOp::Gt, a, bin(BinOp::Div, c(most), b)))
+                    let large = bin(BinOp::Gt, a, bin(BinOp::Div, c(most), b.clone()));
+                    by_nonzero(&b, large, ranges)
                 }
             },
         }
@@ -71,11 +76,21 @@ pub(super) fn overflowing(
             (_, Expr::Const(n)) => below(c((u64::MAX / *n as u64) as i64), a, ranges),
             _ => {
                 let most = unsigned_division(Binary::UDiv, 64, c(-1), b.clone(), ranges)?;
-                bin(BinOp::Ne, b, c(0)).and(below(most, a, ranges))
+                by_nonzero(&b, below(most, a, ranges), ranges)
             }
         }
     };
     Ok((value, flag))
+}
+
+/// A condition that divides by `b`, which is no overflow where that is zero.
+fn by_nonzero(b: &LocalExpr, test: LocalExpr, ranges: Ranges<'_>) -> LocalExpr {
+    let (least, most) = ranges(b);
+    if least > 0 || most < 0 {
+        test
+    } else {
+        cond(bin(BinOp::Eq, b.clone(), c(0)), c(0), test)
+    }
 }
 
 fn signed_overflow(
@@ -120,6 +135,13 @@ fn signed_overflow(
             };
             Ok(bin(BinOp::Lt, a.clone(), c(lo)).or(bin(BinOp::Gt, a, c(hi))))
         }
+        (_, b) if small(&a, ranges) && small(&b, ranges) => Ok(c(0)),
         _ => Err("signed multiplication of 64 bits that might overflow"),
     }
+}
+
+/// Whether two such numbers have a product of 64 bits.
+fn small(e: &LocalExpr, ranges: Ranges<'_>) -> bool {
+    let (least, most) = ranges(e);
+    least >= i64::from(i32::MIN) && most <= i64::from(i32::MAX)
 }

@@ -368,11 +368,11 @@ impl Reader<'_> {
             Ok(Some(inst)) => Some(inst),
             Ok(None) => Some(Inst::Unknown {
                 dst,
-                text: format!("`{word}`"),
+                text: operation(word),
             }),
             Err(words) => Some(Inst::Unknown {
                 dst,
-                text: format!("`{word}`: {words}"),
+                text: format!("{}: {words}", operation(word)),
             }),
         }
     }
@@ -384,5 +384,19 @@ impl Reader<'_> {
         let variable = rest.trim_start().strip_prefix('!')?;
         let variable = variable.split(',').next()?.parse().ok()?;
         Some(Inst::Declare { at, variable })
+    }
+}
+
+/// What an instruction does that is not modelled, in words.
+fn operation(word: &str) -> String {
+    match word {
+        "fadd" | "fsub" | "fmul" | "fdiv" | "frem" | "fneg" | "fcmp" => {
+            "floating-point arithmetic".to_owned()
+        }
+        "fptosi" | "fptoui" | "sitofp" | "uitofp" | "fpext" | "fptrunc" => {
+            "a conversion of floating-point numbers".to_owned()
+        }
+        "extractelement" | "insertelement" | "shufflevector" => "vector operations".to_owned(),
+        word => format!("an operation of the machine (`{word}`)"),
     }
 }

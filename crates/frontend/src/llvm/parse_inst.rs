@@ -2,7 +2,7 @@
 
 use palisade_program::Order;
 
-use super::cursor::{Cursor, Read};
+use super::cursor::{Cursor, FLOATING, Read};
 use super::ir::{Argument, Binary, Cast, Change, Const, Inst, Operand, Predicate, Reg, Type};
 use super::parse::Reader;
 
@@ -95,7 +95,12 @@ impl Reader<'_> {
                 let (from, value) = self.typed(cursor)?;
                 cursor.expect("to")?;
                 let to = cursor.ty()?;
-                let (Some(from), Some(to)) = (from.bits(), to.bits()) else {
+                // Numbers with a point are kept as their bits.
+                let width = |ty: &Type| match ty {
+                    Type::Other(name, size @ (4 | 8)) if name == FLOATING => Some(*size as u32 * 8),
+                    ty => ty.bits(),
+                };
+                let (Some(from), Some(to)) = (width(&from), width(&to)) else {
                     return Ok(None);
                 };
                 let kind = match word {

@@ -4,8 +4,9 @@
 
 use std::rc::Rc;
 
-use palisade_program::{BinOp, Expr, LocId, LocalExpr, Order, Step};
+use palisade_program::{Expr, LocId, LocalExpr, Order, Step};
 
+use super::arith::equals;
 use super::engine::{Engine, Made, Run};
 use super::ir::Type;
 use super::memory::{Bytes, Found};
@@ -25,7 +26,7 @@ struct Target {
 }
 
 fn is(e: &LocalExpr, address: i64) -> LocalExpr {
-    LocalExpr::binary(BinOp::Eq, e.clone(), Expr::Const(address))
+    equals(e.clone(), address)
 }
 
 impl Engine<'_, '_> {

@@ -14,9 +14,10 @@ use palisade_program::{
     Step, UNINITIALISED,
 };
 
+use super::access::FORMATTING;
 use super::engine::{Engine, Flow, Run, SMALLER, unsupported};
 use super::ir::Argument;
-use super::memory::{Bytes, Content, Found};
+use super::memory::{Bytes, Content, FORMATTED, Found};
 use super::state::{State, Value};
 use super::values::Values;
 use super::world::{Key, ObjectId, Plan};
@@ -78,6 +79,15 @@ impl<'m> Engine<'_, 'm> {
             ("many_values", []) => unsupported(
                 "a channel that carries more than eight values",
                 "send fewer values, or give each phase a channel of its own",
+            ),
+            ("formatted", []) => self.answered(state, dst, Some(FORMATTED)),
+            ("test_name", []) => unsupported(
+                "the name of a test's first thread",
+                "ask for the name of a thread that you have named",
+            ),
+            ("duration", []) => unsupported(
+                "how much time has passed",
+                "compare the time with a deadline: both may come first",
             ),
             ("behind_model", []) => {
                 state.is_behind_model = true;
@@ -224,10 +234,12 @@ impl<'m> Engine<'_, 'm> {
         let next = self.world.plans.len().max(1);
         let id = *self.world.starts.entry(start).or_insert(next);
         if id >= MOST_THREADS {
-            return unsupported(
-                "too many threads",
-                "start a fixed number of threads, at most 23",
-            );
+            // No run of so many threads is ever looked at, so that it is said at once.
+            let words =
+                "unsupported: more than 23 threads, or threads started in a loop without end";
+            let help = "start a fixed number of threads, at most 23";
+            self.world.refusal = Some((span, words.to_owned(), help));
+            return unsupported("too many threads", help);
         }
         let given = self.give(state, argument)?;
         let at_once = self.untouched;
@@ -464,6 +476,7 @@ impl super::world::World<'_> {
             return Ok(None);
         };
         match content.word(offset, size) {
+            Found::Word(Expr::Const(FORMATTED)) => Err(FORMATTING.to_owned()),
             Found::Word(Expr::Const(value)) => Ok(Some(value)),
             Found::Nothing => Ok(None),
             Found::Word(_) | Found::CopyOf(..) => Err("an initial value".to_owned()),

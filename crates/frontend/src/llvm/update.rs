@@ -153,6 +153,7 @@ impl Engine<'_, '_> {
         };
         body.edge(at, store, exit, span);
         let (body, _) = body.finish(entry, exit);
+        self.before_access(span);
         self.emit(Step::Atomic(Box::new(Atomic { kind, body })), span);
         self.check_loaded(state, &cell, &old, true)?;
         self.after_access(span);

@@ -169,6 +169,10 @@ fn wide_range(e: &LocalExpr, known: &Known) -> (i128, i128) {
             }
             match op {
                 BinOp::Add => (a.0 + b.0, a.1 + b.1),
+                BinOp::Sub if without_rest(e) => {
+                    let least = a.0 - b.1;
+                    (if a.0 >= 0 { least.max(0) } else { least }, a.1)
+                }
                 BinOp::Sub => (a.0 - b.1, a.1 - b.0),
                 BinOp::Mul => {
                     let corners = [
@@ -221,6 +225,19 @@ fn wide_range(e: &LocalExpr, known: &Known) -> (i128, i128) {
             let (a, b) = (wide_range(a, known), wide_range(b, known));
             (a.0.min(b.0), a.1.max(b.1))
         }
+    }
+}
+
+/// `a - a % n`.
+pub(super) fn without_rest(e: &LocalExpr) -> bool {
+    match e {
+        Expr::Binary(BinOp::Sub, a, rest) => match &**rest {
+            Expr::Binary(BinOp::Mod, same, n) => {
+                a == same && matches!(**n, Expr::Const(n) if n > 0)
+            }
+            _ => false,
+        },
+        _ => false,
     }
 }
 

@@ -120,6 +120,8 @@ pub(super) struct World<'m> {
     pub(super) planned: BTreeSet<usize>,
     /// Whether this execution has found something new.
     pub(super) grown: bool,
+    /// Why there is no Program, whatever runs do.
+    pub(super) refusal: Option<super::Refusal>,
 }
 
 impl<'m> World<'m> {
@@ -156,6 +158,7 @@ impl<'m> World<'m> {
             plans: Vec::new(),
             planned: BTreeSet::new(),
             grown: false,
+            refusal: None,
         }
     }
 

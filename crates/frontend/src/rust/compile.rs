@@ -103,6 +103,80 @@ fn run(command: &mut Command) -> Result<(), Trouble> {
     })
 }
 
+/// What the compiler says of a program, without the places in our library. If the program compiles with
+/// the library of the compiler, it uses something that ours does not have.
+fn not_ours(
+    mut trouble: Trouble,
+    folder: &Path,
+    file: Option<&Path>,
+    options: &Options,
+) -> Trouble {
+    let is_alone = options.own.is_none() && options.crates.is_empty();
+    if let Some(file) = file
+        && is_alone
+    {
+        let mut command = compiler(options);
+        command.args([
+            "--crate-name",
+            "program",
+            "--emit=metadata",
+            "-A",
+            "warnings",
+        ]);
+        command.args(["--edition", &options.root().edition, "-o"]);
+        command.arg(folder.join("program.rmeta")).arg(file);
+        if options.test.is_some() {
+            command.arg("--test");
+        }
+        if run(&mut command).is_ok() {
+            let first = "unsupported: a part of the standard library that is not modelled";
+            let rest = trouble
+                .message
+                .split_once('\n')
+                .map_or("", |(_, rest)| rest);
+            trouble.message = format!("{first}\n{rest}");
+            trouble.help = "docs/rust.md says what of the library is modelled";
+        }
+    }
+    trouble.message = without_folder(&trouble.message, &folder.to_string_lossy());
+    trouble
+}
+
+/// The compiler's words without the notes and pictures of files in a folder.
+fn without_folder(text: &str, folder: &str) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    let mut is_skipping = false;
+    for line in text.lines() {
+        let trimmed = line.trim_start();
+        let is_place = trimmed.starts_with("--> ") || trimmed.starts_with("::: ");
+        if is_place && trimmed.contains(folder) {
+            // The line before it says what is shown there.
+            let is_note = |line: &&str| {
+                let line = line.trim_start();
+                line.starts_with("note:") || line.starts_with("help:") || line.starts_with("= ")
+            };
+            if trimmed.starts_with("--> ") && kept.last().is_some_and(is_note) {
+                kept.pop();
+            }
+            is_skipping = true;
+            continue;
+        }
+        let of_picture = trimmed.starts_with('|')
+            || trimmed.starts_with("...")
+            || trimmed
+                .split_once(" |")
+                .is_some_and(|(n, _)| n.trim().parse::<u32>().is_ok());
+        if is_skipping && (of_picture || trimmed.is_empty()) {
+            continue;
+        }
+        is_skipping = false;
+        if !line.contains(folder) {
+            kept.push(line);
+        }
+    }
+    kept.join("\n")
+}
+
 /// Line and column of the first error: ` --> file:LINE:COLUMN`.
 fn place_of(text: &str) -> Option<(u32, u32)> {
     let line = text
@@ -153,6 +227,9 @@ fn library(folder: &Path, names: &[&str], options: &Options) -> Result<(), Troub
             .arg("--emit=link,llvm-ir")
             .arg("--out-dir")
             .arg(folder);
+        if options.test.is_some() {
+            command.args(["--cfg", "palisade_test"]);
+        }
         if name != "std" {
             command
                 .arg("--extern")
@@ -174,7 +251,20 @@ fn other_crates(folder: &Path, options: &Options) -> Result<(), Trouble> {
             .args(["--cap-lints", "allow", "--emit=link,llvm-ir", "--out-dir"])
             .arg(folder);
         one.configure(&mut command, folder, options);
-        run(command.arg(&one.file))?;
+        run(command.arg(&one.file)).map_err(|trouble| {
+            // Cargo compiles it with the library of the compiler.
+            let words = trouble.message.split_once('\n');
+            let words = words.map_or("", |(_, words)| words);
+            let first = format!(
+                "unsupported: the crate `{}` uses a part of the standard library that is not modelled",
+                one.name
+            );
+            Trouble {
+                message: without_folder(&format!("{first}\n{words}"), &folder.to_string_lossy()),
+                help: "docs/rust.md says what of the library is modelled",
+                place: None,
+            }
+        })?;
     }
     Ok(())
 }
@@ -273,7 +363,8 @@ pub(super) fn compile(path: &Path, text: &str, options: &Options) -> Result<Comp
         });
         command.arg(&copy);
     }
-    run(&mut command)?;
+    run(&mut command)
+        .map_err(|trouble| not_ours(trouble, folder, same.then_some(path), options))?;
     let own = ["program"].iter().chain(&names);
     let own = own.map(|name| folder.join(format!("{name}.ll")));
     let others = options.crates.iter().enumerate();

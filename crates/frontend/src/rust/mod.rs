@@ -119,7 +119,7 @@ pub fn parse(
 }
 
 /// Reads a Rust program and puts a candidate for a fence into each of its gaps that `wanted`
-/// accepts: behind statements that access shared memory.
+/// accepts: before and behind statements that access shared memory.
 pub fn parse_gapped(
     path: &Path,
     source: &Source,
@@ -179,9 +179,9 @@ fn read(
     let spans = |file: &str, line: u32, column: u32| places.span(file, line, column);
     let line = |span: Span| source.position(span.start).line;
     let gaps = std::cell::RefCell::new(std::collections::BTreeSet::new());
-    let gap = |access: Span| {
+    let gap = |access: Span, side| {
         let wanted = wanted?;
-        let gap = places.gap(access)?;
+        let gap = places.gap(access, side)?;
         wanted(&gap).then(|| {
             gaps.borrow_mut().insert(gap);
             gap.at
@@ -212,7 +212,7 @@ pub fn read_llvm(text: &str, orders: Orders) -> Result<Program, String> {
     let text = llvm::Text {
         spans: &|_, _, _| None,
         line: &|_| 0,
-        gap: &|_| None,
+        gap: &|_, _| None,
     };
     let lowered = llvm::lower(&modules, &entry, &text, orders, &Stop::default());
     lowered

@@ -47,7 +47,13 @@ struct Built {
 /// stands, or the package's `main`.
 pub fn program(folder: &Path, options: &Options) -> Result<(PathBuf, Options), Trouble> {
     let manifest = folder.join("Cargo.toml");
-    let metadata = MetadataCommand::new().manifest_path(&manifest).exec();
+    let mut command = MetadataCommand::new();
+    command.manifest_path(&manifest);
+    // What other systems need is not compiled here.
+    if let Some(host) = host() {
+        command.other_options(["--filter-platform".to_owned(), host]);
+    }
+    let metadata = command.exec();
     let metadata = metadata.map_err(|error| {
         let message = format!("{} is no package: {error}", folder.display());
         trouble(
@@ -89,6 +95,15 @@ pub fn program(folder: &Path, options: &Options) -> Result<(PathBuf, Options), T
         ..options.clone()
     };
     Ok((file, options))
+}
+
+/// The system that the compiler compiles for.
+fn host() -> Option<String> {
+    let name = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(name).arg("-vV").output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("host: "))?;
+    Some(line.trim().to_owned())
 }
 
 const fn is_library(kind: &TargetKind) -> bool {

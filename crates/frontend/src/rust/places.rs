@@ -66,8 +66,8 @@ impl<'a> Places<'a> {
         Some(Span::new(from, at + length))
     }
 
-    /// The gap behind the statement that an access stands in, if that ends with a semicolon.
-    pub(super) fn gap(&self, access: Span) -> Option<Gap> {
+    /// The gap beside the statement that an access stands in, if that ends with a semicolon.
+    pub(super) fn gap(&self, access: Span, side: Side) -> Option<Gap> {
         let text = self.source.text();
         let mut depth = 0_i32;
         let mut end = None;
@@ -99,10 +99,17 @@ impl<'a> Places<'a> {
                 start = i;
             }
         }
+        // What goes on behind braces is no statement of its own.
+        let is_start = |c: char| c.is_alphanumeric() || matches!(c, '_' | '*' | '(' | '<' | '#');
+        let at = match side {
+            Side::Before if !text[start..].starts_with(is_start) => return None,
+            Side::Before => start,
+            Side::After | Side::At | Side::Head => end,
+        };
         Some(Gap {
-            at: Span::new(end, end),
+            at: Span::new(at, at),
             statement: Span::new(start, end),
-            side: Side::After,
+            side,
             lonely: false,
             head: None,
             flush: None,

@@ -825,9 +825,69 @@ impl<T> VecDeque<T> {
         }
     }
     #[inline]
-    pub fn drain(&mut self, all: core::ops::RangeFull) -> vec_deque::IntoIter<T> {
-        let _ = all;
-        vec_deque::IntoIter(core::mem::take(self))
+    pub fn iter_mut(&mut self) -> vec_deque::IterMut<'_, T> {
+        vec_deque::IterMut { next: 0, end: self.len, of: self }
+    }
+    #[inline]
+    pub fn swap(&mut self, i: usize, j: usize) {
+        assert!(i < self.len && j < self.len);
+        let (i, j) = (self.at(i), self.at(j));
+        self.places.swap(i, j);
+    }
+    #[inline]
+    pub fn insert(&mut self, index: usize, value: T) {
+        assert!(index <= self.len, "index out of bounds");
+        self.push_back(value);
+        let mut at = self.len - 1;
+        while at > index {
+            self.swap(at, at - 1);
+            at -= 1;
+        }
+    }
+    #[inline]
+    pub fn remove(&mut self, index: usize) -> Option<T> {
+        if index >= self.len {
+            return None;
+        }
+        let mut at = index;
+        while at + 1 < self.len {
+            self.swap(at, at + 1);
+            at += 1;
+        }
+        self.pop_back()
+    }
+    /// What is taken out is so at once.
+    #[inline]
+    pub fn drain<R: core::ops::RangeBounds<usize>>(&mut self, range: R) -> vec_deque::IntoIter<T> {
+        use core::ops::Bound;
+        let from = match range.start_bound() {
+            Bound::Included(from) => *from,
+            Bound::Excluded(from) => *from + 1,
+            Bound::Unbounded => 0,
+        };
+        let to = match range.end_bound() {
+            Bound::Included(to) => *to + 1,
+            Bound::Excluded(to) => *to,
+            Bound::Unbounded => self.len,
+        };
+        assert!(from <= to && to <= self.len, "range out of bounds");
+        if from == 0 && to == self.len {
+            return vec_deque::IntoIter(core::mem::take(self));
+        }
+        let mut out = Self::new();
+        let mut at = 0;
+        let all = self.len;
+        while at < all {
+            if let Some(value) = self.pop_front() {
+                if from <= at && at < to {
+                    out.push_back(value);
+                } else {
+                    self.push_back(value);
+                }
+            }
+            at += 1;
+        }
+        vec_deque::IntoIter(out)
     }
     #[inline]
     pub fn retain<F: FnMut(&T) -> bool>(&mut self, mut keep: F) {
@@ -941,6 +1001,14 @@ impl<T> IntoIterator for VecDeque<T> {
         vec_deque::IntoIter(self)
     }
 }
+impl<'a, T> IntoIterator for &'a mut VecDeque<T> {
+    type Item = &'a mut T;
+    type IntoIter = vec_deque::IterMut<'a, T>;
+    #[inline]
+    fn into_iter(self) -> vec_deque::IterMut<'a, T> {
+        self.iter_mut()
+    }
+}
 impl<'a, T> IntoIterator for &'a VecDeque<T> {
     type Item = &'a T;
     type IntoIter = vec_deque::Iter<'a, T>;
@@ -979,12 +1047,36 @@ pub mod vec_deque {
             self.of.get(self.end)
         }
     }
+    pub struct IterMut<'a, T> {
+        pub(super) of: &'a mut VecDeque<T>,
+        pub(super) next: usize,
+        pub(super) end: usize,
+    }
+    impl<'a, T> Iterator for IterMut<'a, T> {
+        type Item = &'a mut T;
+        #[inline]
+        fn next(&mut self) -> Option<&'a mut T> {
+            if self.next >= self.end {
+                return None;
+            }
+            self.next += 1;
+            let place: *mut T = self.of.get_mut(self.next - 1)?;
+            // Each place is handed out once.
+            Some(unsafe { &mut *place })
+        }
+    }
     pub struct IntoIter<T>(pub(super) VecDeque<T>);
     impl<T> Iterator for IntoIter<T> {
         type Item = T;
         #[inline]
         fn next(&mut self) -> Option<T> {
             self.0.pop_front()
+        }
+    }
+    impl<T> DoubleEndedIterator for IntoIter<T> {
+        #[inline]
+        fn next_back(&mut self) -> Option<T> {
+            self.0.pop_back()
         }
     }
 }

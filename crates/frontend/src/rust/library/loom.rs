@@ -7,6 +7,7 @@ pub use std::{hint, thread_local};
 
 #[inline]
 pub fn model<F: Fn() + Sync + Send + 'static>(f: F) {
+    std::__palisade::unnamed();
     f();
     std::__palisade::join_all();
     std::__palisade::behind_model();
@@ -98,16 +99,16 @@ pub mod thread {
     }
 
     #[derive(Debug, Default)]
-    pub struct Builder;
+    pub struct Builder(std::thread::Builder);
 
     impl Builder {
         #[inline]
         pub fn new() -> Self {
-            Self
+            Self(std::thread::Builder::new())
         }
         #[inline]
-        pub fn name(self, _: String) -> Self {
-            self
+        pub fn name(self, name: String) -> Self {
+            Self(self.0.name(name))
         }
         #[inline]
         pub fn stack_size(self, _: usize) -> Self {
@@ -119,7 +120,8 @@ pub mod thread {
             F: FnOnce() -> T + 'static,
             T: 'static,
         {
-            Ok(spawn(f))
+            let f = Anything(f);
+            self.0.spawn(move || f.call()).map(JoinHandle)
         }
     }
 }

@@ -18,6 +18,9 @@ mod ask {
         pub fn __palisade_take(at: *const u32, from: u32, to: u32);
         pub fn __palisade_choose() -> bool;
         pub fn __palisade_opaque(value: u64) -> u64;
+        pub fn __palisade_duration() -> !;
+        pub fn __palisade_formatted() -> usize;
+        pub fn __palisade_test_name() -> !;
         pub fn __palisade_many_values() -> !;
         pub fn __palisade_rendezvous() -> !;
         pub fn __palisade_many_entries() -> !;
@@ -25,12 +28,32 @@ mod ask {
     }
 }
 
+/// The arguments are evaluated; what the text is, nobody may ask.
+#[macro_export]
+macro_rules! format {
+    ($($arg:tt)*) => {{
+        let _ = $crate::format_args!($($arg)*);
+        $crate::__palisade::text()
+    }};
+}
+
 /// For the other libraries of ours.
 pub mod __palisade {
+    /// A text that was formatted: its length is a mark that must not be read.
+    #[inline]
+    pub fn text() -> real::string::String {
+        let length = unsafe { crate::ask::__palisade_formatted() };
+        unsafe { real::string::String::from_raw_parts(core::ptr::dangling_mut(), length, 0) }
+    }
     /// Waits for all threads that were started without a scope.
     #[inline]
     pub fn join_all() {
         unsafe { crate::ask::__palisade_join_scope(0) }
+    }
+    /// This thread has no name.
+    #[inline]
+    pub fn unnamed() {
+        crate::thread::NAME.set(crate::thread::Name::Nothing)
     }
     /// What comes from here on sees the outcomes of all executions of a model.
     #[inline]
@@ -56,10 +79,120 @@ pub mod hint {
 
 pub mod collections;
 
+/// Time passes as it likes, but does not go back.
+pub mod time {
+    pub use real::time::{Duration, SystemTime, SystemTimeError, TryFromFloatSecsError, UNIX_EPOCH};
+
+    use core::cmp::Ordering;
+    use core::ops::{Add, AddAssign, Sub, SubAssign};
+
+    /// A time that was looked up, or one before or behind such a time.
+    #[derive(Clone, Copy, Eq, Hash, Debug)]
+    pub struct Instant {
+        /// How far away from the time that was looked up.
+        by: i64,
+    }
+
+    impl Instant {
+        #[inline]
+        pub fn now() -> Self {
+            Self { by: 0 }
+        }
+        #[inline]
+        fn moved(self, by: Duration, sign: i64) -> Self {
+            Self { by: self.by + sign * (by.as_nanos() as i64) }
+        }
+        /// Any time may have passed.
+        #[inline]
+        pub fn elapsed(&self) -> Duration {
+            unsafe { crate::ask::__palisade_duration() }
+        }
+        #[inline]
+        pub fn duration_since(&self, _: Self) -> Duration {
+            unsafe { crate::ask::__palisade_duration() }
+        }
+        #[inline]
+        pub fn checked_duration_since(&self, _: Self) -> Option<Duration> {
+            unsafe { crate::ask::__palisade_duration() }
+        }
+        #[inline]
+        pub fn saturating_duration_since(&self, _: Self) -> Duration {
+            unsafe { crate::ask::__palisade_duration() }
+        }
+        #[inline]
+        pub fn checked_add(&self, by: Duration) -> Option<Self> {
+            Some(self.moved(by, 1))
+        }
+        #[inline]
+        pub fn checked_sub(&self, by: Duration) -> Option<Self> {
+            Some(self.moved(by, -1))
+        }
+    }
+    impl PartialEq for Instant {
+        #[inline]
+        fn eq(&self, other: &Self) -> bool {
+            if self.by == other.by {
+                unsafe { crate::ask::__palisade_duration() }
+            }
+            unsafe { crate::ask::__palisade_choose() }
+        }
+    }
+    impl PartialOrd for Instant {
+        #[inline]
+        fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+            Some(self.cmp(other))
+        }
+    }
+    impl Ord for Instant {
+        /// A time that lies so far from one that was looked up has come, or has not.
+        #[inline]
+        fn cmp(&self, other: &Self) -> Ordering {
+            if self.by == other.by {
+                unsafe { crate::ask::__palisade_duration() }
+            }
+            if unsafe { crate::ask::__palisade_choose() } { Ordering::Less } else { Ordering::Greater }
+        }
+    }
+    impl Add<Duration> for Instant {
+        type Output = Self;
+        #[inline]
+        fn add(self, by: Duration) -> Self {
+            self.moved(by, 1)
+        }
+    }
+    impl Sub<Duration> for Instant {
+        type Output = Self;
+        #[inline]
+        fn sub(self, by: Duration) -> Self {
+            self.moved(by, -1)
+        }
+    }
+    impl Sub for Instant {
+        type Output = Duration;
+        #[inline]
+        fn sub(self, other: Self) -> Duration {
+            self.duration_since(other)
+        }
+    }
+    impl AddAssign<Duration> for Instant {
+        #[inline]
+        fn add_assign(&mut self, by: Duration) {
+            *self = *self + by;
+        }
+    }
+    impl SubAssign<Duration> for Instant {
+        #[inline]
+        fn sub_assign(&mut self, by: Duration) {
+            *self = *self - by;
+        }
+    }
+}
+
 pub mod thread {
-    pub use real::thread::{AccessError, LocalKey, Result, available_parallelism, panicking};
+    pub use real::thread::{AccessError, LocalKey, Result, available_parallelism};
 
     use crate::ask::*;
+    use core::cell::Cell;
     use core::marker::PhantomData;
     use core::mem::{MaybeUninit, size_of};
     use core::sync::atomic::{AtomicU32, Ordering};
@@ -69,6 +202,24 @@ pub mod thread {
 
     static TOKENS: [AtomicU32; 32] = [const { AtomicU32::new(0) }; 32];
 
+    /// What a thread is called; the text is not looked at before somebody asks.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub(crate) enum Name {
+        #[default]
+        Usual,
+        Nothing,
+        Text(&'static String),
+    }
+
+    real::thread_local! {
+        pub(crate) static NAME: Cell<Name> = const { Cell::new(Name::Usual) };
+    }
+
+    /// A panic ends the run.
+    #[inline]
+    pub fn panicking() -> bool {
+        false
+    }
     #[inline]
     pub fn yield_now() {}
     #[inline]
@@ -79,8 +230,22 @@ pub mod thread {
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
     pub struct ThreadId(usize);
 
-    #[derive(Clone, Debug)]
-    pub struct Thread(usize);
+    #[derive(Clone)]
+    pub struct Thread(usize, Name);
+    impl core::fmt::Debug for Thread {
+        fn fmt(&self, _: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+            Ok(())
+        }
+    }
+
+    /// That of a test is named by whoever runs it.
+    #[inline]
+    fn main_name() -> Option<&'static str> {
+        if cfg!(palisade_test) {
+            unsafe { __palisade_test_name() }
+        }
+        Some("main")
+    }
 
     impl Thread {
         #[inline]
@@ -89,7 +254,11 @@ pub mod thread {
         }
         #[inline]
         pub fn name(&self) -> Option<&str> {
-            None
+            match self.1 {
+                Name::Usual if self.0 == 0 => main_name(),
+                Name::Usual | Name::Nothing => None,
+                Name::Text(name) => Some(name),
+            }
         }
         #[inline]
         pub fn unpark(&self) {
@@ -99,7 +268,7 @@ pub mod thread {
 
     #[inline]
     pub fn current() -> Thread {
-        Thread(unsafe { __palisade_self() })
+        Thread(unsafe { __palisade_self() }, NAME.get())
     }
 
     /// It may return for no reason, as the documentation says.
@@ -112,6 +281,11 @@ pub mod thread {
     }
 
     #[inline]
+    pub fn park_timeout_ms(_: u32) {
+        park_timeout(Duration::ZERO)
+    }
+
+    #[inline]
     pub fn park_timeout(_: Duration) {
         if unsafe { __palisade_choose() } {
             let _ = TOKENS[unsafe { __palisade_self() }].swap(0, Ordering::Acquire);
@@ -121,10 +295,14 @@ pub mod thread {
     struct Start<F, T> {
         f: F,
         out: *mut MaybeUninit<T>,
+        name: Name,
     }
 
     unsafe extern "C" fn start<F: FnOnce() -> T, T>(argument: *mut u8) {
         let start = unsafe { *Box::from_raw(argument.cast::<Start<F, T>>()) };
+        if let Name::Text(_) = start.name {
+            NAME.set(start.name);
+        }
         let value = (start.f)();
         if size_of::<T>() == 0 {
             core::mem::forget(value);
@@ -134,15 +312,19 @@ pub mod thread {
     }
 
     #[inline]
-    fn launch<F: FnOnce() -> T, T>(f: F, scope: usize) -> (usize, *mut MaybeUninit<T>) {
+    fn launch<F: FnOnce() -> T, T>(
+        f: F,
+        scope: usize,
+        name: Name,
+    ) -> (Thread, *mut MaybeUninit<T>) {
         let out = if size_of::<T>() == 0 {
             core::ptr::dangling_mut()
         } else {
             Box::into_raw(Box::new_uninit())
         };
-        let argument = Box::into_raw(Box::new(Start { f, out })).cast::<u8>();
+        let argument = Box::into_raw(Box::new(Start { f, out, name })).cast::<u8>();
         let id = unsafe { __palisade_spawn(start::<F, T>, argument, scope) };
-        (id, out)
+        (Thread(id, name), out)
     }
 
     #[inline]
@@ -197,8 +379,8 @@ pub mod thread {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let (id, out) = launch(f, 0);
-        JoinHandle { thread: Thread(id), out }
+        let (thread, out) = launch(f, 0, Name::Usual);
+        JoinHandle { thread, out }
     }
 
     pub struct Scope<'scope, 'env: 'scope> {
@@ -248,22 +430,40 @@ pub mod thread {
             F: FnOnce() -> T + Send + 'scope,
             T: Send + 'scope,
         {
-            let (id, out) = launch(f, &raw const self.marker as usize);
-            ScopedJoinHandle { thread: Thread(id), out, scope: PhantomData }
+            self.named(f, Name::Usual)
+        }
+        #[inline]
+        fn named<F, T>(&'scope self, f: F, name: Name) -> ScopedJoinHandle<'scope, T>
+        where
+            F: FnOnce() -> T + Send + 'scope,
+            T: Send + 'scope,
+        {
+            let (thread, out) = launch(f, &raw const self.marker as usize, name);
+            ScopedJoinHandle { thread, out, scope: PhantomData }
+        }
+    }
+    impl core::fmt::Debug for Scope<'_, '_> {
+        fn fmt(&self, _: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+            Ok(())
+        }
+    }
+    impl<T> core::fmt::Debug for ScopedJoinHandle<'_, T> {
+        fn fmt(&self, _: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+            Ok(())
         }
     }
 
     #[derive(Debug, Default)]
-    pub struct Builder;
+    pub struct Builder(Name);
 
     impl Builder {
         #[inline]
         pub fn new() -> Self {
-            Self
+            Self(Name::Usual)
         }
         #[inline]
-        pub fn name(self, _: String) -> Self {
-            self
+        pub fn name(self, name: String) -> Self {
+            Self(Name::Text(Box::leak(Box::new(name))))
         }
         #[inline]
         pub fn stack_size(self, _: usize) -> Self {
@@ -275,7 +475,8 @@ pub mod thread {
             F: FnOnce() -> T + Send + 'static,
             T: Send + 'static,
         {
-            Ok(spawn(f))
+            let (thread, out) = launch(f, 0, self.0);
+            Ok(JoinHandle { thread, out })
         }
         #[inline]
         pub fn spawn_scoped<'scope, 'env, F, T>(
@@ -287,7 +488,7 @@ pub mod thread {
             F: FnOnce() -> T + Send + 'scope,
             T: Send + 'scope,
         {
-            Ok(scope.spawn(f))
+            Ok(scope.named(f, self.0))
         }
     }
 }
@@ -437,6 +638,11 @@ pub mod sync {
         ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
             let timed_out = unsafe { __palisade_choose() };
             Ok((Self::released(guard), WaitTimeoutResult(timed_out)))
+        }
+        #[inline]
+        pub fn wait_timeout_ms<'a, T>(&self, guard: MutexGuard<'a, T>, _: u32) -> LockResult<(MutexGuard<'a, T>, bool)> {
+            let timed_out = unsafe { __palisade_choose() };
+            Ok((Self::released(guard), !timed_out))
         }
         #[inline]
         pub fn wait_timeout_while<'a, T, F: FnMut(&mut T) -> bool>(
@@ -604,6 +810,15 @@ pub mod sync {
             unsafe { &mut *self.lock.data.get() }
         }
     }
+    impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
+        #[inline]
+        pub fn downgrade(this: Self) -> RwLockReadGuard<'a, T> {
+            let lock = this.lock;
+            core::mem::forget(this);
+            lock.readers.store(1, Ordering::Release);
+            RwLockReadGuard { lock, not_send: core::marker::PhantomData }
+        }
+    }
     impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
         #[inline]
         fn drop(&mut self) {
@@ -639,6 +854,9 @@ pub mod sync {
         }
     }
 
+    /// As programs for old compilers have it, such as `lazy_static`.
+    pub const ONCE_INIT: Once = Once::new();
+
     /// Whether an earlier attempt has panicked: never, since a panic ends the run.
     #[derive(Debug)]
     pub struct OnceState(());
@@ -656,6 +874,10 @@ pub mod sync {
         #[inline]
         pub fn wait(&self) {
             while !self.is_completed() {}
+        }
+        #[inline]
+        pub fn wait_force(&self) {
+            self.wait()
         }
     }
 
@@ -721,6 +943,24 @@ pub mod sync {
         }
     }
 
+    impl<T> OnceLock<T> {
+        #[inline]
+        pub fn wait(&self) -> &T {
+            self.once.wait();
+            self.get().unwrap()
+        }
+    }
+    impl<T: Clone> Clone for OnceLock<T> {
+        fn clone(&self) -> Self {
+            self.get().map_or_else(Self::new, |value| Self::from(value.clone()))
+        }
+    }
+    impl<T: PartialEq> PartialEq for OnceLock<T> {
+        fn eq(&self, other: &Self) -> bool {
+            self.get() == other.get()
+        }
+    }
+    impl<T: Eq> Eq for OnceLock<T> {}
     impl<T> Default for OnceLock<T> {
         fn default() -> Self {
             Self::new()
@@ -729,23 +969,53 @@ pub mod sync {
 
     pub struct LazyLock<T, F = fn() -> T> {
         cell: OnceLock<T>,
-        init: F,
+        init: UnsafeCell<Option<F>>,
     }
-    impl<T, F: Fn() -> T> LazyLock<T, F> {
+    unsafe impl<T: Send + Sync, F: Send> Sync for LazyLock<T, F> {}
+    impl<T, F: FnOnce() -> T> LazyLock<T, F> {
         #[inline]
         pub const fn new(init: F) -> Self {
-            Self { cell: OnceLock::new(), init }
+            Self { cell: OnceLock::new(), init: UnsafeCell::new(Some(init)) }
         }
         #[inline]
         pub fn force(this: &Self) -> &T {
-            this.cell.get_or_init(|| (this.init)())
+            this.cell.get_or_init(|| match unsafe { (*this.init.get()).take() } {
+                Some(init) => init(),
+                None => unreachable!(),
+            })
+        }
+        #[inline]
+        pub fn force_mut(this: &mut Self) -> &mut T {
+            Self::force(this);
+            this.cell.get_mut().unwrap()
         }
     }
-    impl<T, F: Fn() -> T> Deref for LazyLock<T, F> {
+    impl<T, F> LazyLock<T, F> {
+        #[inline]
+        pub fn get(this: &Self) -> Option<&T> {
+            this.cell.get()
+        }
+        #[inline]
+        pub fn get_mut(this: &mut Self) -> Option<&mut T> {
+            this.cell.get_mut()
+        }
+    }
+    impl<T, F: FnOnce() -> T> Deref for LazyLock<T, F> {
         type Target = T;
         #[inline]
         fn deref(&self) -> &T {
             Self::force(self)
+        }
+    }
+    impl<T: Default> Default for LazyLock<T> {
+        #[inline]
+        fn default() -> Self {
+            Self::new(T::default)
+        }
+    }
+    impl<T, F> fmt::Debug for LazyLock<T, F> {
+        fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+            Ok(())
         }
     }
 

@@ -1,0 +1,49 @@
+// The lock of ticket_lock_forever.rs, which waits by relaxed loads.
+// expect: sc=holds tso=holds pso=holds rc11=violated
+use std::cell::UnsafeCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+struct Ticket {
+    next: AtomicUsize,
+    now: AtomicUsize,
+    value: UnsafeCell<u32>,
+}
+
+unsafe impl Sync for Ticket {}
+
+impl Ticket {
+    fn with<R>(&self, f: impl FnOnce(&mut u32) -> R) -> R {
+        let mine = self.next.fetch_add(1, Ordering::Relaxed);
+        while self.now.load(Ordering::Relaxed) != mine {
+            std::hint::spin_loop();
+        }
+        let result = f(unsafe { &mut *self.value.get() });
+        self.now.store(mine.wrapping_add(1), Ordering::Release);
+        result
+    }
+}
+
+fn main() {
+    let ticket = Arc::new(Ticket {
+        next: AtomicUsize::new(0),
+        now: AtomicUsize::new(0),
+        value: UnsafeCell::new(0),
+    });
+    for _ in 0..2 {
+        let ticket = Arc::clone(&ticket);
+        thread::spawn(move || {
+            loop {
+                ticket.with(|value| {
+                    assert_eq!(*value, 0);
+                    *value = 1;
+                    *value = 0;
+                });
+            }
+        });
+    }
+    loop {
+        thread::park();
+    }
+}
