@@ -669,3 +669,60 @@ impl Rules<'_> {
         Ok(locals)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type E = Expr<()>;
+
+    fn plus(k: i64) -> E {
+        E::binary(BinOp::Add, E::Atom(()), E::Const(k))
+    }
+
+    #[test]
+    fn cases_that_fold_are_words() {
+        let (mut right, mut wrong) = (0, 0);
+        for (bits, signed) in [(8, false), (8, true)] {
+            let (least, most) = words(bits, signed);
+            for k in [-3, -1, 1, 2, 200] {
+                let x = plus(k);
+                for values in [(0, 255), (-128, 127), (-128, 255)] {
+                    let sum = (values.0 + i128::from(k), values.1 + i128::from(k));
+                    // Right for what it says of its operand, and for one that says too little.
+                    for said in [sum, (least, most + 1), (least - 1, most)] {
+                        let e = x.clone().wrapped(said, bits, signed);
+                        let is_right = (values.0..=values.1).all(|value| {
+                            let value = i64::try_from(value).expect("it is small");
+                            let wanted = word(i128::from(value + k), bits, signed);
+                            e.eval(&|()| value).map(i128::from) == Ok(wanted)
+                        });
+                        let folds = folds(&e, &x, sum, (bits, signed));
+                        // A wrap is no case.
+                        let is_wrap = matches!(e, E::Unary(..));
+                        assert_eq!(folds, is_right && !is_wrap, "{e:?} {values:?}");
+                        right += usize::from(folds);
+                        wrong += usize::from(!folds);
+                    }
+                }
+            }
+        }
+        assert!(right > 10 && wrong > 10, "{right} {wrong}");
+    }
+
+    #[test]
+    fn words_are_the_wraps_of_the_language() {
+        for bits in [3, 8, 32, 63, 64] {
+            for signed in [true, false] {
+                for value in [-300, -1, 0, 1, 7, 200, i64::MAX, i64::MIN] {
+                    let wrapped = UnOp::Wrap { bits, signed };
+                    let wanted = E::Unary(wrapped, Box::new(E::Const(value))).eval(&|()| 0);
+                    if bits < 64 || signed {
+                        let own = word(i128::from(value), bits, signed);
+                        assert_eq!(Ok(own), wanted.map(i128::from));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -265,3 +265,120 @@ fn shifted_words_are_those_of_the_machine_under_rc11() {
         "{words} {right} {wrong}"
     );
 }
+
+/// A ring whose accesses have memory orders, which may be too weak.
+fn ordered_round(seed: u64) -> String {
+    let mut rng = Rng::new(seed);
+    let mut order = |wanted: &'static str| {
+        if rng.chance(85) { wanted } else { "relaxed" }
+    };
+    let mut text = String::new();
+    for line in counters::round(seed).lines() {
+        if line.starts_with("never") || line.contains("fence(ss)") {
+            continue;
+        }
+        let mut line = line.to_owned();
+        for (local, counter) in [("p", "x"), ("q", "y")] {
+            let load = format!("{local} = {counter};");
+            let ordered = format!("{local} = load({counter}, {});", order("acquire"));
+            line = line.replace(&load, &ordered);
+            let store = format!(" {counter} = {local} + ");
+            if let Some(at) = line.find(&store) {
+                let by = line[at + store.len()..].trim_end_matches(';');
+                line = format!("store({counter}, {local} + {by}, {});", order("release"));
+            }
+            if line.contains(&format!("cas({counter}")) {
+                line = line.replace(");", &format!(", {});", order("acq_rel")));
+            }
+        }
+        text += &line;
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn words_without_end_under_rc11() {
+    let (mut proved, mut wrong) = (0, 0);
+    for seed in 0..soak(60) {
+        let of = TYPES[seed as usize % TYPES.len()];
+        let text = ordered_round(seed);
+        let program = of.of(read(&text, Orders::Kept));
+        if Groups::infer(&program).0.is_empty() {
+            continue;
+        }
+        let options = palisade_machine::Options {
+            buffer: Some(6),
+            max_states: Some(4_000),
+            workers: 1,
+            ..palisade_machine::Options::new(Model::Rc11)
+        };
+        let exact = explore(&program, &options).expect("it has a meaning");
+        let is_wrong = matches!(exact.verdict, Verdict::Violated(_));
+        wrong += u64::from(is_wrong);
+        for (messages, prompt) in [(1, false), (2, false), (1, true)] {
+            let kind = Kind::Histories(Summary {
+                messages,
+                carried: prompt,
+                events: messages,
+                shifted: true,
+                prompt,
+                many: false,
+            });
+            let check = accepted(&program, Model::Rc11, kind);
+            let context = format!("seed {seed}, {of:?}, {messages}, {prompt}:\n{text}");
+            assert!(!(is_wrong && check == Some(true)), "{context}");
+            proved += u64::from(check == Some(true));
+        }
+    }
+    println!("{proved} proved, {wrong} wrong");
+    assert!(proved > 5 && wrong > 20, "{proved} {wrong}");
+}
+
+/// How many groups of words an unsigned ring of 8 bits has, where one thing is changed.
+fn words_of(right: &str, wrong: &str, of: Type) -> usize {
+    let text = "
+        shared x = 0;
+        shared y = 0;
+        shared slot[2] = 0;
+        thread p {
+            local p = 0;
+            local q = 0;
+            while (1) { p = x; q = y; if (p - q < 2) { slot[p % 2] = 1; x = p + 1; } }
+        }
+        thread c {
+            local p = 0;
+            local q = 0;
+            while (1) { p = x; q = y; if (p != q) { slot[q % 2] = 0; y = q + 1; } }
+        }
+    ";
+    assert!(text.contains(right), "{right}");
+    let program = of.of(read(&text.replace(right, wrong), Orders::Mapped));
+    let kind = Kind::Reachable(Reachable {
+        most: 1 << 20,
+        counters: Counters::Shifted,
+    });
+    // The account of the checker agrees.
+    assert!(accepted(&program, Model::Sc, kind).is_some());
+    let groups = Groups::infer(&program).0;
+    assert!(groups.iter().all(|g| g.width.is_some()));
+    groups.iter().map(|g| g.globals.len()).sum()
+}
+
+#[test]
+fn what_is_no_word_is_not_shifted() {
+    let [_, _, byte, signed] = TYPES;
+    assert_eq!(words_of("p != q", "p != q", byte), 2);
+    assert_eq!(words_of("p != q", "p != q", signed), 2);
+    // An order, a remainder that does not divide 256, a product, a number.
+    for (right, wrong) in [
+        ("p != q", "p > q"),
+        ("p != q", "p != q && p < 100"),
+        ("q % 2", "q % 3 % 2"),
+        ("x = p + 1", "x = p * 3"),
+        ("x = p + 1", "x = 7"),
+        ("shared x = 0", "shared x = 300"),
+    ] {
+        assert_eq!(words_of(right, wrong, byte), 0, "{wrong}");
+    }
+}
