@@ -370,9 +370,12 @@ impl Rules<'_> {
             (BinOp::Sub, Some(x), Some(y)) => require(x == y).map(|()| None)?,
             (_, Some(_) | None, Some(_)) => return Err(IllTyped),
         };
-        let values = x.values.zip(y.values).map(|(x, y)| match op {
-            BinOp::Add => (x.0 + y.0, x.1 + y.1),
-            _ => (x.0 - y.1, x.1 - y.0),
+        let values = x.values.zip(y.values).map(|(x, y)| {
+            if *op == BinOp::Add {
+                (x.0 + y.0, x.1 + y.1)
+            } else {
+                (x.0 - y.1, x.1 - y.0)
+            }
         });
         let whole = (i128::from(i64::MIN), i128::from(i64::MAX));
         let fits = values.is_some_and(|(lo, hi)| whole.0 <= lo && hi <= whole.1);

@@ -554,7 +554,7 @@ impl<'p> Inference<'p> {
                 self.modulus[class] = wanted;
                 Weight::Zero
             }
-            weight => self.fix(weight),
+            weight @ (Weight::Zero | Weight::One(_) | Weight::Open) => self.fix(weight),
         }
     }
 

@@ -49,10 +49,12 @@ impl Type {
                 let (x, y) = (self.interval(a), self.interval(b));
                 let sum = Expr::binary(*op, self.expr(a), self.expr(b));
                 let (bits, signed) = (self.bits, self.signed);
-                let values = match op {
-                    BinOp::Add => (x.0 + y.0, x.1 + y.1),
-                    BinOp::Sub => (x.0 - y.1, x.1 - y.0),
-                    _ => return sum,
+                let values = if *op == BinOp::Add {
+                    (x.0 + y.0, x.1 + y.1)
+                } else if *op == BinOp::Sub {
+                    (x.0 - y.1, x.1 - y.0)
+                } else {
+                    return sum;
                 };
                 if self.by_cases {
                     sum.wrapped(values, bits, signed)
