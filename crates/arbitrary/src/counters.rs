@@ -95,6 +95,56 @@ pub fn without_end(seed: u64) -> String {
     out.finish()
 }
 
+/// A program whose counters may wrap around: some threads count `x` up while it is not too far ahead of `y`, others count `y` up while it is behind. Now and then a
+/// counter is used as a number, or there is no room for one more.
+pub fn round(seed: u64) -> String {
+    let mut rng = Rng::new(seed);
+    let rng = &mut rng;
+    let mut out = Writer::default();
+    let start = rng.below(3);
+    out.line(&format!("shared x = {start};"));
+    out.line(&format!("shared y = {start};"));
+    out.line("shared slot[2] = 0;");
+    let ahead = 1 + rng.below(2);
+    let by = 1 + rng.below(2);
+    for t in 0..2 + usize::from(rng.chance(20)) {
+        out.open(&format!("thread t{t}"));
+        out.line("local p = 0; local q = 0; local r = 0;");
+        out.open("while (1)");
+        out.line(*rng.pick(&["p = x; q = y;", "q = y; p = x;"]));
+        let faulty = usize::from(rng.chance(15));
+        if t == 0 || (t == 2 && rng.chance(50)) {
+            let test = match rng.below(8) {
+                0 => format!("p < q + {ahead}"),
+                1 | 2 => format!("p - q != {}", (ahead + faulty) * by),
+                3 => format!("p != q + {}", (ahead + faulty) * by),
+                _ => format!("p - q < {}", (ahead + faulty) * by),
+            };
+            out.open(&format!("if ({test})"));
+            out.line("slot[p % 2] = 1;");
+            fence(rng, &mut out, 60);
+            count_by(rng, &mut out, ("x", "p"), by, t == 2);
+        } else {
+            out.open(if faulty == 0 { "if (q != p)" } else { "if (1)" });
+            out.line("r = slot[q % 2];");
+            out.line(*rng.pick(&["assert(r == 1);", "slot[q % 2] = 0;", "r = 0;"]));
+            count_by(rng, &mut out, ("y", "q"), by, t == 2);
+        }
+        out.close();
+        if rng.chance(4) {
+            out.line(*rng.pick(&["assert(p < 3);", "r = p;", "slot[p % 3 % 2] = 1;"]));
+        }
+        fence(rng, &mut out, 60);
+        out.close();
+        out.close();
+    }
+    out.line(&format!("never x - y == {};", ahead * by + rng.below(2)));
+    if rng.chance(30) {
+        out.line("never x % 4 == 1 && x != y + 1;");
+    }
+    out.finish()
+}
+
 fn fence(rng: &mut Rng, out: &mut Writer, percent: usize) {
     if rng.chance(percent) {
         let kind = *rng.pick(&["fence;", "fence(ss);"]);
@@ -104,10 +154,20 @@ fn fence(rng: &mut Rng, out: &mut Writer, percent: usize) {
 
 /// Adds one to a counter that was read: atomically if others do the same, mostly.
 fn count(rng: &mut Rng, out: &mut Writer, counter: &str, local: &str, is_shared: bool) {
+    count_by(rng, out, (counter, local), 1, is_shared);
+}
+
+fn count_by(
+    rng: &mut Rng,
+    out: &mut Writer,
+    (counter, local): (&str, &str),
+    by: usize,
+    is_shared: bool,
+) {
     if is_shared || rng.chance(40) {
-        out.line(&format!("r = cas({counter}, {local}, {local} + 1);"));
+        out.line(&format!("r = cas({counter}, {local}, {local} + {by});"));
     } else {
-        out.line(&format!("{counter} = {local} + 1;"));
+        out.line(&format!("{counter} = {local} + {by};"));
     }
 }
 

@@ -3,7 +3,7 @@
 //! Buffered stores and live locals move along. Actions name no values of counters, so that a run through
 //! representatives is a run of the program.
 
-use palisade_program::shift::{Counter, Groups};
+use palisade_program::shift::{Counter, Group, Groups};
 use palisade_program::{Cell, Model};
 
 use crate::machine::{Machine, WHOLE};
@@ -11,7 +11,7 @@ use crate::state::State;
 
 /// One group of counters.
 struct Members {
-    modulus: i64,
+    group: Group,
     cells: Vec<usize>,
 }
 
@@ -43,8 +43,8 @@ impl Shift {
         }
         let group_of = |cell| groups.of(Counter::Global(program.variable_of(Cell::from(cell)).0));
         let cells: Vec<Option<usize>> = (0..machine.cells).map(group_of).collect();
-        let members = |(number, group): (usize, &palisade_program::shift::Group)| Members {
-            modulus: group.modulus,
+        let members = |(number, group): (usize, &Group)| Members {
+            group: group.clone(),
             cells: (0..machine.cells)
                 .filter(|cell| cells[*cell] == Some(number))
                 .collect(),
@@ -74,18 +74,20 @@ impl Shift {
 
     /// Makes a state its representative. Where a value would not fit 64 bits it stays as it is.
     pub(crate) fn apply(&self, machine: &Machine<'_>, state: &mut State) {
-        for (number, group) in self.groups.iter().enumerate() {
-            let first = state.slots[group.cells[0]];
+        for (number, Members { group, cells }) in self.groups.iter().enumerate() {
+            let first = state.slots[cells[0]];
             let by = first - first.rem_euclid(group.modulus);
             if by == 0 {
                 continue;
             }
             let mut fits = true;
             self.for_each(machine, state, number, |value| {
-                fits &= value.checked_sub(by).is_some();
+                fits &= group.moved(*value, by).is_some();
             });
             if fits {
-                self.for_each(machine, state, number, |value| *value -= by);
+                self.for_each(machine, state, number, |value| {
+                    *value = group.moved(*value, by).unwrap_or(*value);
+                });
             }
         }
     }

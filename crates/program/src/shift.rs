@@ -12,7 +12,15 @@
 //!   behind; one that a property reads is in the same group everywhere;
 //! - indices, conditions, assertions and properties have weight 0.
 //!
-//! Values are mathematical integers: nothing wraps around. States that differ by a shift are
+//! Values are mathematical integers, or *words* of a width, which wrap around. Words are shifted modulo 2 to the width:
+//!
+//! - what is stored is a copy, or is wrapped to the width and sign of the group;
+//! - a difference is wrapped to at most the width, and so the same in shifted states; nothing else is computed
+//!   outside of such wraps;
+//! - words are compared for equality only: which is greater depends on where zero is;
+//! - the modulus divides 2 to the width.
+//!
+//! States that differ by a shift are
 //! bisimilar [cf. Emerson and Sistla, FMSD 1996], so that one of each class is enough: that in which the newest
 //! value of the group's first shared variable is from 0 to the modulus - 1.
 //!
@@ -23,7 +31,9 @@
 //! [`Groups::infer`] guesses groups; it is not trusted. `palisade-certify` checks the rules with
 //! code of its own.
 
+use crate::expr::wrap;
 use crate::liveness::{Liveness, inside_block};
+use crate::wrap::Wrapped;
 use crate::{
     BinOp, Cfg, Expr, GlobalId, Init, LocId, LocalAtom, LocalId, Place, Program, PropAtom, Step,
     TemplateId, ThreadVarId, UnOp,
@@ -47,6 +57,8 @@ pub struct Group {
     pub locals: Vec<(TemplateId, LocId, LocalId)>,
     /// Shifts are multiples of this; at least 1.
     pub modulus: i64,
+    /// The width and the sign of words; `None` for integers.
+    pub width: Option<(u8, bool)>,
 }
 
 /// All groups of a program.
@@ -60,6 +72,33 @@ impl Group {
     /// How far behind the newest value of the first shared variable old values are told apart.
     pub const fn window(&self) -> i64 {
         4 * self.modulus
+    }
+
+    /// A value moved down by `by`; `None` if it does not fit 64 bits.
+    pub fn moved(&self, value: i64, by: i64) -> Option<i64> {
+        match self.width {
+            None => value.checked_sub(by),
+            Some((bits, signed)) => Some(wrap(i128::from(value) - i128::from(by), bits, signed)),
+        }
+    }
+
+    /// Whether a value is further than [`Self::window`] behind zero, by less than half a round if it is a word.
+    pub fn is_behind(&self, value: i64) -> bool {
+        let distance = match self.width {
+            None => value,
+            Some((bits, _)) => wrap(i128::from(value), bits, true),
+        };
+        distance < -self.window()
+    }
+
+    fn has(&self, init: Init) -> bool {
+        match (self.width, init) {
+            (None, _) => true,
+            (Some((bits, signed)), Init::Value(value)) => {
+                wrap(i128::from(value), bits, signed) == value
+            }
+            (Some(_), Init::Any) => false,
+        }
     }
 }
 
@@ -80,6 +119,7 @@ impl Groups {
                 inference.changed = false;
                 inference.pass();
                 inference.flatten();
+                inference.contradictions();
             }
             if inference.decides {
                 return inference.groups();
@@ -109,6 +149,53 @@ enum Weight {
     Open,
 }
 
+/// What is known of the width of a class.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+struct Words {
+    width: Option<(u8, bool)>,
+    /// Whether it is used as words cannot be: in an order, or computed with and not wrapped.
+    exact: bool,
+    /// The widest wrap of a difference.
+    difference: u8,
+}
+
+impl Words {
+    const EXACT: Self = Self {
+        width: None,
+        exact: true,
+        difference: 0,
+    };
+
+    /// What is known of two classes that are one.
+    fn with(self, other: Self) -> Self {
+        let differ = self.width.zip(other.width).is_some_and(|(a, b)| a != b);
+        Self {
+            width: self.width.or(other.width),
+            // Two widths are none.
+            exact: self.exact || other.exact || differ,
+            difference: self.difference.max(other.difference),
+        }
+    }
+
+    fn is_contradiction(self) -> bool {
+        let none = |(bits, _)| self.exact || self.difference > bits;
+        self.width.is_some_and(none)
+    }
+}
+
+/// What is wrapped.
+#[derive(Clone, Copy)]
+enum Operand {
+    /// The same in shifted states.
+    Zero,
+    /// Shifted with this class.
+    Counter(Weight),
+    /// A difference in this class: the same but for rounds.
+    Difference(Weight),
+    /// Not clear yet.
+    Open,
+}
+
 /// The numbers of the locals of one graph: a template's, or an atomic block's. The local with number `l` is at
 /// location `k` number `first + k * locals + l`.
 #[derive(Clone, Copy)]
@@ -133,9 +220,23 @@ struct Inference<'p> {
     parent: Vec<usize>,
     fixed: Vec<bool>,
     modulus: Vec<i64>,
+    words: Vec<Words>,
     /// Whether sums of two variables are decided now.
     decides: bool,
     changed: bool,
+}
+
+/// The weights of variables.
+type Atom<'a, 'p, A> = dyn Fn(&Inference<'p>, &A) -> Weight + 'a;
+
+/// The least and the greatest value of a type.
+const fn range(bits: u8, signed: bool) -> (i128, i128) {
+    let round = 1_i128 << bits;
+    if signed {
+        (-round / 2, round / 2 - 1)
+    } else {
+        (0, round - 1)
+    }
 }
 
 impl<'p> Inference<'p> {
@@ -179,6 +280,7 @@ impl<'p> Inference<'p> {
             parent: (0..count).collect(),
             fixed: vec![false; count],
             modulus: vec![1; count],
+            words: vec![Words::default(); count],
             decides: false,
             changed: true,
         };
@@ -281,6 +383,7 @@ impl<'p> Inference<'p> {
             self.parent[y] = x;
             self.fixed[x] |= self.fixed[y];
             self.modulus[x] = multiple(self.modulus[x], self.modulus[y]);
+            self.words[x] = self.words[x].with(self.words[y]);
             self.changed = true;
         }
         if self.fixed[self.class(x)] {
@@ -290,7 +393,175 @@ impl<'p> Inference<'p> {
         }
     }
 
-    fn expr<A>(&mut self, e: &Expr<A>, atom: &dyn Fn(&Self, &A) -> Weight) -> Weight {
+    /// More is known of the width of a class.
+    fn learn(&mut self, weight: Weight, words: Words) {
+        if let Weight::One(class) = weight {
+            let class = self.class(class);
+            let known = self.words[class].with(words);
+            self.changed |= known != self.words[class];
+            self.words[class] = known;
+        }
+    }
+
+    /// Classes of which nothing can be true are none.
+    fn contradictions(&mut self) {
+        for class in 0..self.parent.len() {
+            if self.parent[class] == class && self.words[class].is_contradiction() {
+                self.fix(Weight::One(class));
+            }
+        }
+    }
+
+    /// An expression that is wrapped.
+    fn wrapped<A: Clone + PartialEq>(
+        &mut self,
+        e: &Wrapped<'_, A>,
+        atom: &Atom<'_, 'p, A>,
+    ) -> Weight {
+        let width = Some((e.bits, e.signed));
+        let weight = match self.operand(e.operand, (e.bits, e.signed), atom) {
+            Operand::Zero => return Weight::Zero,
+            Operand::Open => return Weight::Open,
+            Operand::Counter(weight) => {
+                let words = Words {
+                    width,
+                    ..Words::default()
+                };
+                self.learn(weight, words);
+                weight
+            }
+            Operand::Difference(weight) => {
+                let words = Words {
+                    // By cases it has to be a difference of words of this type.
+                    width: width.filter(|_| e.limits.is_some()),
+                    difference: e.bits,
+                    ..Words::default()
+                };
+                self.learn(weight, words);
+                Weight::Zero
+            }
+        };
+        let values = self.interval(e.operand, (e.bits, e.signed), atom);
+        let fits = |(lo, hi)| values.is_some_and(|(least, most)| lo <= least && most <= hi);
+        if !e.limits.is_none_or(fits) {
+            self.fix_all(e.operand, atom);
+            return Weight::Zero;
+        }
+        weight
+    }
+
+    fn fix_all<A>(&mut self, e: &Expr<A>, atom: &Atom<'_, 'p, A>) {
+        e.for_each_atom(&mut |a| {
+            let weight = atom(self, a);
+            self.fix(weight);
+        });
+    }
+
+    /// A sum or difference that is wrapped to a type. What is inside of it must fit 64 bits.
+    fn operand<A: Clone + PartialEq>(
+        &mut self,
+        e: &Expr<A>,
+        of: (u8, bool),
+        atom: &Atom<'_, 'p, A>,
+    ) -> Operand {
+        use Operand::{Counter, Difference, Open, Zero};
+        let (Expr::Binary(op @ (BinOp::Add | BinOp::Sub), a, b), None) = (e, e.as_wrapped()) else {
+            return match self.expr(e, atom) {
+                Weight::Zero => Zero,
+                Weight::Open => Open,
+                one @ Weight::One(_) => Counter(one),
+            };
+        };
+        for part in [a, b] {
+            let is_sum = matches!(**part, Expr::Binary(BinOp::Add | BinOp::Sub, ..));
+            if is_sum && self.interval(part, of, atom).is_none() {
+                let weight = self.expr(part, atom);
+                self.fix(weight);
+                self.fix_all(part, atom);
+            }
+        }
+        let (x, y) = (self.operand(a, of, atom), self.operand(b, of, atom));
+        match (op, x, y) {
+            (_, Open, _) | (_, _, Open) => Open,
+            (_, x, Zero) | (BinOp::Add, Zero, x) | (_, Zero, x @ Difference(_)) => x,
+            (_, Difference(x), Difference(y)) => match self.same(x, y) {
+                Weight::Zero | Weight::Open => Zero,
+                one @ Weight::One(_) => Difference(one),
+            },
+            (_, Counter(x), Difference(y)) | (BinOp::Add, Difference(x), Counter(y)) => {
+                match self.same(x, y) {
+                    Weight::Zero | Weight::Open => Zero,
+                    one @ Weight::One(_) => Counter(one),
+                }
+            }
+            // A number of steps may still turn out to be no counter.
+            (_, Counter(_) | Difference(_), Counter(_)) if !self.decides => Open,
+            (BinOp::Sub, Counter(x), Counter(y)) => match self.same(x, y) {
+                Weight::Zero | Weight::Open => Zero,
+                one @ Weight::One(_) => Difference(one),
+            },
+            (_, Counter(x) | Difference(x), Counter(y)) => {
+                self.fix(x);
+                self.fix(y);
+                Zero
+            }
+            (_, Zero, Counter(x)) => {
+                self.fix(x);
+                Zero
+            }
+        }
+    }
+
+    /// The least and the greatest value of a sum of words of a type, if it fits 64 bits.
+    fn interval<A: Clone + PartialEq>(
+        &self,
+        e: &Expr<A>,
+        of: (u8, bool),
+        atom: &Atom<'_, 'p, A>,
+    ) -> Option<(i128, i128)> {
+        let (lo, hi) = match (e, e.as_wrapped()) {
+            (_, Some(wrapped)) => range(wrapped.bits, wrapped.signed),
+            (Expr::Const(value), None) => (i128::from(*value), i128::from(*value)),
+            (Expr::Atom(a), None) => match atom(self, a) {
+                Weight::One(_) => range(of.0, of.1),
+                Weight::Zero | Weight::Open => return None,
+            },
+            (Expr::Binary(op @ (BinOp::Add | BinOp::Sub), a, b), None) => {
+                let (a, b) = (self.interval(a, of, atom)?, self.interval(b, of, atom)?);
+                if *op == BinOp::Add {
+                    (a.0 + b.0, a.1 + b.1)
+                } else {
+                    (a.0 - b.1, a.1 - b.0)
+                }
+            }
+            (Expr::Unary(..) | Expr::Binary(..) | Expr::Cond(..), None) => return None,
+        };
+        (i128::from(i64::MIN) <= lo && hi <= i128::from(i64::MAX)).then_some((lo, hi))
+    }
+
+    /// The remainder of an expression by a positive number: its low bits, too.
+    fn remainder<A: Clone + PartialEq>(
+        &mut self,
+        a: &Expr<A>,
+        k: i64,
+        atom: &Atom<'_, 'p, A>,
+    ) -> Weight {
+        match self.expr(a, atom) {
+            Weight::One(class) if k != 0 => {
+                let class = self.class(class);
+                let wanted = multiple(self.modulus[class], k.saturating_abs());
+                self.changed |= wanted != self.modulus[class];
+                self.modulus[class] = wanted;
+                Weight::Zero
+            }
+            weight @ (Weight::Zero | Weight::One(_) | Weight::Open) => self.fix(weight),
+        }
+    }
+
+    fn expr<A: Clone + PartialEq>(&mut self, e: &Expr<A>, atom: &Atom<'_, 'p, A>) -> Weight {
+        if let Some(wrapped) = e.as_wrapped() {
+            return self.wrapped(&wrapped, atom);
+        }
         match e {
             Expr::Const(_) => Weight::Zero,
             Expr::Atom(a) => atom(self, a),
@@ -298,28 +569,25 @@ impl<'p> Inference<'p> {
                 let a = self.expr(a, atom);
                 self.fix(a)
             }
-            Expr::Binary(BinOp::Mod, a, k) => {
-                let weight = self.expr(a, atom);
-                match (weight, &**k) {
-                    (Weight::One(class), Expr::Const(k)) if *k != 0 => {
-                        let class = self.class(class);
-                        let wanted = multiple(self.modulus[class], k.saturating_abs());
-                        self.changed |= wanted != self.modulus[class];
-                        self.modulus[class] = wanted;
-                        Weight::Zero
-                    }
-                    (weight, k) => {
-                        let k = self.expr(k, atom);
-                        self.fix(k);
-                        self.fix(weight)
-                    }
-                }
+            Expr::Binary(BinOp::Mod, a, k) if matches!(**k, Expr::Const(_)) => {
+                let Expr::Const(k) = **k else {
+                    return Weight::Zero;
+                };
+                self.remainder(a, k, atom)
+            }
+            Expr::Binary(BinOp::BitAnd, a, mask) | Expr::Binary(BinOp::BitAnd, mask, a)
+                if low_bits(mask).is_some() =>
+            {
+                self.remainder(a, low_bits(mask).unwrap_or(0), atom)
             }
             Expr::Binary(op, a, b) => {
                 let (a, b) = (self.expr(a, atom), self.expr(b, atom));
                 match op {
                     BinOp::Add => match (a, b) {
-                        (Weight::Zero, other) | (other, Weight::Zero) => other,
+                        (Weight::Zero, other) | (other, Weight::Zero) => {
+                            self.learn(other, Words::EXACT);
+                            other
+                        }
                         _ if !self.decides => Weight::Open,
                         _ => {
                             self.fix(a);
@@ -327,17 +595,26 @@ impl<'p> Inference<'p> {
                         }
                     },
                     BinOp::Sub => match (a, b) {
-                        (_, Weight::Zero) => a,
+                        (_, Weight::Zero) => {
+                            self.learn(a, Words::EXACT);
+                            a
+                        }
                         (Weight::Zero, _) => self.fix(b),
                         // A number of steps may still turn out to be no counter.
                         _ if !self.decides => Weight::Open,
                         _ => {
-                            self.same(a, b);
+                            let both = self.same(a, b);
+                            self.learn(both, Words::EXACT);
                             Weight::Zero
                         }
                     },
-                    BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge => {
+                    BinOp::Eq | BinOp::Ne => {
                         self.same(a, b);
+                        Weight::Zero
+                    }
+                    BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge => {
+                        let both = self.same(a, b);
+                        self.learn(both, Words::EXACT);
                         Weight::Zero
                     }
                     BinOp::Mul
@@ -483,6 +760,7 @@ impl<'p> Inference<'p> {
                         globals: vec![var],
                         locals: Vec::new(),
                         modulus,
+                        width: self.words[class].width,
                     },
                 )),
             }
@@ -503,8 +781,32 @@ impl<'p> Inference<'p> {
                 }
             }
         }
+        all.retain(|(_, group)| self.starts(group));
         Groups(all.into_iter().map(|(_, group)| group).collect())
     }
+
+    /// Whether words start as words of their type, and have remainders.
+    fn starts(&self, group: &Group) -> bool {
+        let Some((bits, _)) = group.width else {
+            return true;
+        };
+        let program = self.program;
+        let globals = group.globals.iter();
+        let mut cells = globals.flat_map(|var| program.global(*var).init.iter());
+        let mut locals = group.locals.iter();
+        group.modulus.count_ones() == 1
+            && i128::from(group.modulus) < 1 << bits
+            && cells.all(|init| group.has(*init))
+            && locals
+                .all(|(t, _, local)| group.has(program.template(*t).locals[local.index()].init))
+    }
+}
+
+/// The number by which `x & mask` is the remainder of `x`.
+fn low_bits<A>(mask: &Expr<A>) -> Option<i64> {
+    let Expr::Const(mask) = mask else { return None };
+    let next = mask.checked_add(1)?;
+    (next > 1 && next.count_ones() == 1).then_some(next)
 }
 
 /// The least common multiple.

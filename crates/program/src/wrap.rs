@@ -6,6 +6,15 @@
 
 use crate::expr::{BinOp, Expr, UnOp};
 
+/// An expression that is wrapped.
+pub(crate) struct Wrapped<'e, A> {
+    pub(crate) bits: u8,
+    pub(crate) signed: bool,
+    pub(crate) operand: &'e Expr<A>,
+    /// By cases, which are right for operands of these values only.
+    pub(crate) limits: Option<(i128, i128)>,
+}
+
 /// Largest expression that is repeated in cases.
 const MOST_REPEATED: usize = 8;
 /// Widths of types that are wrapped by cases: nothing leaves 64 bits on the way.
@@ -63,8 +72,12 @@ impl<A: Clone + PartialEq> Expr<A> {
     /// The same with cases written as [`UnOp::Wrap`] again, for people to read.
     #[must_use]
     pub fn unwrapped(&self) -> Self {
-        if let Some((bits, signed, e)) = self.cases() {
-            return Self::Unary(UnOp::Wrap { bits, signed }, Box::new(e.unwrapped()));
+        if let Some(wrapped) = self.cases() {
+            let op = UnOp::Wrap {
+                bits: wrapped.bits,
+                signed: wrapped.signed,
+            };
+            return Self::Unary(op, Box::new(wrapped.operand.unwrapped()));
         }
         match self {
             Self::Const(_) | Self::Atom(_) => self.clone(),
@@ -80,8 +93,23 @@ impl<A: Clone + PartialEq> Expr<A> {
         }
     }
 
-    /// The type and the expression if these are the cases of [`Self::wrapped`].
-    fn cases(&self) -> Option<(u8, bool, &Self)> {
+    /// The type and the operand if this wraps something, by [`UnOp::Wrap`] or by cases.
+    pub(crate) fn as_wrapped(&self) -> Option<Wrapped<'_, A>> {
+        match self {
+            Self::Unary(UnOp::Wrap { bits, signed }, operand) => Some(Wrapped {
+                bits: *bits,
+                signed: *signed,
+                operand,
+                limits: None,
+            }),
+            Self::Cond(..) => self.cases(),
+            Self::Unary(UnOp::Neg | UnOp::Not | UnOp::BitNot, _) => None,
+            Self::Const(_) | Self::Atom(_) | Self::Binary(..) => None,
+        }
+    }
+
+    /// What is wrapped if these are the cases of [`Self::wrapped`].
+    fn cases(&self) -> Option<Wrapped<'_, A>> {
         let Self::Cond(outside, ..) = self else {
             return None;
         };
@@ -92,13 +120,19 @@ impl<A: Clone + PartialEq> Expr<A> {
             for signed in [true, false] {
                 let (least, most) = range(bits, signed);
                 let (least, most) = (i128::from(least), i128::from(most));
-                for below in [0, 1, 2] {
-                    for above in [0, 1, 2] {
+                let round = 1 << bits;
+                for below in [0, 1, round] {
+                    for above in [0, 1, round] {
                         let of = (least - below, most + above);
                         if (below, above) != (0, 0)
                             && (**e).clone().wrapped(of, bits, signed) == *self
                         {
-                            return Some((bits, signed, e));
+                            return Some(Wrapped {
+                                bits,
+                                signed,
+                                operand: e,
+                                limits: Some(of),
+                            });
                         }
                     }
                 }

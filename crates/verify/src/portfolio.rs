@@ -42,6 +42,8 @@ use crate::reduction::{Layer, Stack};
 pub const BUFFER: u32 = 4;
 /// The same of later searches, for programs that store much before a fence.
 const WIDE_BUFFERS: [u32; 2] = [8, 16];
+/// The same where states are looked at up to a shift of counters: a ring has as many stores under way as it has places.
+pub(crate) const ROOMS: [u32; 2] = [BUFFER, 16];
 /// States of the first falsification.
 pub const QUICK: u64 = 20_000;
 /// States of a search whose bugs are worth a second one, for a shortest run.
@@ -729,7 +731,8 @@ fn histories(program: &Program, base: &[Layer], options: &Options) -> Vec<Row> {
         let summary = Some(summary);
         Row::new(base, Method::Histories { summary, states })
     };
-    let shifted = !Groups::infer(program).0.is_empty();
+    let groups = Groups::infer(program).0;
+    let shifted = !groups.is_empty();
     let summary = |(messages, carried, events)| Summary {
         messages,
         carried,
@@ -763,6 +766,16 @@ fn histories(program: &Program, base: &[Layer], options: &Options) -> Vec<Row> {
     }
     rows.extend(ladder(LADDER.len(), states).map(|(kept, states)| row(summary(kept), states)));
     rows.push(row(summary(EXACT), states));
+    // Words have finitely many values, so that those far behind may be read where nothing is shifted.
+    if groups.iter().any(|group| group.width.is_some()) {
+        rows.extend(ladder(LADDER.len(), states).map(|(kept, states)| {
+            let exact = Summary {
+                shifted: false,
+                ..summary(kept)
+            };
+            row(exact, states)
+        }));
+    }
     rows
 }
 

@@ -21,3 +21,4 @@ mod transitions;
 mod twins;
 mod unbounded;
 mod unbuffered;
+mod words;

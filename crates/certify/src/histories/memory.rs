@@ -315,40 +315,35 @@ impl Memory {
         }
     }
 
-    /// Takes `by` from every value of a cell.
-    pub(super) fn shift(&mut self, cell: usize, by: i64) {
-        if by == 0 {
-            return;
-        }
-        for message in self.cells[cell].iter_mut() {
-            message.value -= by;
-        }
-        let old = |spot: &Spot| matches!(spot, Spot::Old(_));
-        self.spots(cell, &old, &mut |spot| {
-            if let Spot::Old(past) = spot {
-                let place = |value: i64| if value == FAR { FAR } else { value - by };
-                let moved = past
-                    .iter()
-                    .map(|(value, fact)| (place(*value), fact.clone()));
-                *past = moved.collect::<Past>().into();
+    /// Gives every value of a cell of counters the number that `moved` has for it. Old ones that are `far` then are not
+    /// told apart.
+    pub(super) fn shift(
+        &mut self,
+        cell: usize,
+        moved: &dyn Fn(i64) -> i64,
+        far: &dyn Fn(i64) -> bool,
+    ) {
+        let name = |value: i64| {
+            if value == FAR || far(moved(value)) {
+                FAR
+            } else {
+                moved(value)
             }
-        });
-    }
-
-    /// Old values of a cell that are below `least` are not told apart.
-    pub(super) fn blur(&mut self, cell: usize, least: i64) {
-        let far = |past: &Past| past.keys().any(|value| *value < least && *value != FAR);
-        let changes = |spot: &Spot| matches!(spot, Spot::Old(past) if far(past));
+        };
+        if self.cells[cell].iter().any(|m| moved(m.value) != m.value) {
+            for message in self.cells[cell].iter_mut() {
+                message.value = moved(message.value);
+            }
+        }
+        let changes =
+            |spot: &Spot| matches!(spot, Spot::Old(past) if past.keys().any(|v| name(*v) != *v));
         self.spots(cell, &changes, &mut |spot| {
-            if let Spot::Old(past) = spot
-                && far(past)
-            {
-                let mut fewer = Past::new();
+            if let Spot::Old(past) = spot {
+                let mut renamed = Past::new();
                 for (value, fact) in &**past {
-                    let value = if *value < least { FAR } else { *value };
-                    Fact::add(&mut fewer, value, fact.free, fact.carries.as_ref());
+                    Fact::add(&mut renamed, name(*value), fact.free, fact.carries.as_ref());
                 }
-                *past = fewer.into();
+                *past = renamed.into();
             }
         });
     }

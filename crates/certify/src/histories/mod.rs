@@ -35,13 +35,14 @@ mod prompt;
 mod shared;
 mod view;
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Instant;
 
 use palisade_logic::Term;
 use palisade_program::liveness::Liveness;
 use palisade_program::property::{PropAtom, PropertyKind};
-use palisade_program::shift::{FAR, Group, Groups};
+use palisade_program::shift::{Counter, FAR, Group, Groups};
 use palisade_program::{
     AtomicKind, Cfg, Domain, Edge, Init, Instance, LocId, LocalExpr, LocalId, Model, Order, Orders,
     Place, Program, PropExpr, Span, Step,
@@ -212,8 +213,9 @@ struct Judge<'p> {
     racy: Vec<bool>,
     /// Cells with SC accesses, in a program with SC fences.
     tracked: Rc<Vec<bool>>,
-    /// Counters that are shifted together.
+    /// Counters that are shifted together: integers, and words.
     groups: Groups,
+    words: Groups,
     /// Whether accesses are not told apart by thread.
     nameless: bool,
 }
@@ -225,6 +227,8 @@ impl<'p> Judge<'p> {
         summary: Summary,
         groups: Groups,
     ) -> Self {
+        let integers = |group: &Group| group.width.is_none();
+        let (groups, words) = groups.0.into_iter().partition(integers);
         let instances = program.instances(certificate.threads);
         let templates = || instances.iter().map(|i| i.template);
         let mut racy = vec![false; program.cell_count()];
@@ -257,10 +261,15 @@ impl<'p> Judge<'p> {
             absent: vec![false; instances.len()],
             racy,
             tracked: Rc::new(tracked(program)),
-            groups,
+            groups: Groups(groups),
+            words: Groups(words),
             nameless: false,
             instances,
         }
+    }
+
+    fn has_counters(&self) -> bool {
+        !self.groups.0.is_empty() || !self.words.0.is_empty()
     }
 
     fn cfg(&self, thread: usize) -> &'p Cfg {
@@ -379,7 +388,7 @@ impl<'p> Judge<'p> {
         };
         for (thread, locals) in state.locals.iter_mut().enumerate() {
             // Counters of a group are what they are, and whether a thread waits is asked.
-            let rests = rests[thread] && self.groups.0.is_empty() && !self.program.deadlock;
+            let rests = rests[thread] && !self.has_counters() && !self.program.deadlock;
             for local in 0..locals.len() {
                 let live = self.live[thread].is_live(state.at[thread], LocalId::from(local));
                 let dead = rests || !live;
@@ -399,24 +408,31 @@ impl<'p> Judge<'p> {
         if self.summary.prompt {
             self.shift_far(&mut state)?;
         } else {
-            self.shift(&mut state);
+            self.shift(&self.groups, &mut state)?;
         }
+        self.shift(&self.words, &mut state)?;
         Ok(state)
     }
 
     /// Moves each group of counters so that the newest value of its first cell is from 0 to the
     /// modulus - 1.
-    fn shift(&self, state: &mut State) {
-        for group in &self.groups.0 {
+    fn shift(&self, groups: &Groups, state: &mut State) -> Result<(), Trouble> {
+        for group in &groups.0 {
             let first = self.program.cell(group.globals[0], 0).index();
             let newest = state.memory.cells[first].last();
             let newest = newest.map_or(0, |message| message.value);
             let by = newest - newest.rem_euclid(group.modulus);
+            let fits = Cell::new(true);
+            let moved = |value: i64| {
+                let moved = shift::moved(group, value, by);
+                fits.set(fits.get() && moved.is_some());
+                moved.unwrap_or(value)
+            };
+            let far = |value: i64| shift::lag(group, value) > group.window();
             for &var in &group.globals {
                 let cells = 0..self.program.global(var).cell_count() as u32;
                 for cell in cells.map(|i| self.program.cell(var, i).index()) {
-                    state.memory.shift(cell, by);
-                    state.memory.blur(cell, -group.window());
+                    state.memory.shift(cell, &moved, &far);
                 }
             }
             for (thread, instance) in self.instances.iter().enumerate() {
@@ -426,11 +442,16 @@ impl<'p> Judge<'p> {
                 // Dead locals are 0.
                 for (_, _, local) in own.filter(|(.., l)| self.live[thread].is_live(at, *l)) {
                     if by != 0 {
-                        state.locals[thread][local.index()] -= by;
+                        let value = &mut state.locals[thread][local.index()];
+                        *value = moved(*value);
                     }
                 }
             }
+            if !fits.get() {
+                return Err(unsupported("a value of more than 64 bits", Span::default()));
+            }
         }
+        Ok(())
     }
 
     /// The value of an expression, outside of atomic blocks.
@@ -551,10 +572,13 @@ impl<'p> Judge<'p> {
         span: Span,
     ) -> Result<Vec<(Source, i64)>, Trouble> {
         let mut all = memory.sources(thread, cell);
-        if self.groups.0.is_empty() {
+        if !self.has_counters() {
             return Ok(all);
         }
-        if self.summary.prompt {
+        let (var, _) = self.program.variable_of(palisade_program::Cell::from(cell));
+        let is_word = self.words.of(Counter::Global(var)).is_some();
+        // Of words far behind no order is known, which is what is used of integers.
+        if self.summary.prompt && !is_word {
             let spot = &memory.minds[thread].now.spots[cell];
             let updates = block.is_some_and(stores_always);
             let is_free = |value| spot.old(value).is_some_and(|fact| fact.free);

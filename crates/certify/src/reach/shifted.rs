@@ -8,7 +8,7 @@
 use super::gaps::Width;
 use super::threads::{Own, Threads};
 use crate::certificate::Counters;
-use crate::shift::{IllTyped, check};
+use crate::shift::{self, IllTyped, check};
 use crate::steps::{Trouble, unsupported};
 use palisade_program::shift::{Counter, Group, Groups};
 use palisade_program::{Cell, Instance, LocalId, Model, Program, Span};
@@ -17,6 +17,7 @@ use rustc_hash::FxHashMap;
 /// One group of counters, by cells and threads.
 pub(super) struct Members {
     pub(super) modulus: i64,
+    group: Group,
     pub(super) cells: Vec<Cell>,
     /// For each thread its locals, at each location.
     pub(super) locals: Vec<Vec<Vec<LocalId>>>,
@@ -48,6 +49,10 @@ impl Shift {
         let distances = check(program, &groups)?;
         let width = match counters {
             Counters::Exact | Counters::Shifted => None,
+            // Words have no order.
+            Counters::Gaps if groups.0.iter().any(|group| group.width.is_some()) => {
+                return Err(IllTyped);
+            }
             Counters::Gaps => {
                 Some(Width::of(program, model, instances, &distances).ok_or(IllTyped)?)
             }
@@ -57,6 +62,7 @@ impl Shift {
         let group_of: Vec<Option<usize>> = cells().map(group_of).collect();
         let members = |(number, group): (usize, &Group)| Members {
             modulus: group.modulus,
+            group: group.clone(),
             cells: cells()
                 .filter(|cell| group_of[cell.index()] == Some(number))
                 .collect(),
@@ -109,7 +115,7 @@ impl Threads<'_> {
             }
             for &cell in &group.cells {
                 let value = self.value(cell, cells[cell.index()]);
-                cells[cell.index()] = self.number(cell, less(value, by)?);
+                cells[cell.index()] = self.number(cell, less(&group.group, value, by)?);
             }
             for (thread, state) in own.iter_mut().enumerate() {
                 let key = (thread, *state, number, by);
@@ -119,10 +125,10 @@ impl Threads<'_> {
                     let mut moved = self.own(thread, *state).clone();
                     for local in &group.locals[thread][moved.loc.index()] {
                         let value = &mut moved.locals[local.index()];
-                        *value = less(*value, by)?;
+                        *value = less(&group.group, *value, by)?;
                     }
                     let is_member = |cell: Cell| shift.group_of(cell) == Some(number);
-                    move_slots(&mut moved, is_member, |value| less(value, by))?;
+                    move_slots(&mut moved, is_member, |value| less(&group.group, value, by))?;
                     let moved = self.intern(thread, moved);
                     shift.moved.insert(key, moved);
                     moved
@@ -151,7 +157,7 @@ pub(super) fn move_slots(
     Ok(())
 }
 
-fn less(value: i64, by: i64) -> Result<i64, Trouble> {
-    let moved = value.checked_sub(by);
+fn less(group: &Group, value: i64, by: i64) -> Result<i64, Trouble> {
+    let moved = shift::moved(group, value, by);
     moved.ok_or_else(|| unsupported("a value of more than 64 bits", Span::default()))
 }

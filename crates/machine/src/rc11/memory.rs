@@ -18,7 +18,7 @@
 
 use std::sync::Arc;
 
-use palisade_program::shift::FAR;
+use palisade_program::shift::{FAR, Group};
 
 use super::view::{Flat, FlatPos, NONE, Old, Pos, ScView, View, add};
 
@@ -366,63 +366,40 @@ impl Memory {
     }
 
     /// Takes `by` from every value of a location: it belongs to a group of counters
-    /// ([`palisade_program::shift`]).
-    pub(crate) fn shift(&mut self, cell: usize, by: i64) {
+    /// ([`palisade_program::shift`]). Old values far behind are one: [`FAR`].
+    pub(crate) fn shift(&mut self, cell: usize, by: i64, group: &Group) {
+        let moved = |value: i64| group.moved(value, by).unwrap_or(value);
         for message in &mut self.history[cell] {
-            message.value -= by;
+            message.value = moved(message.value);
         }
-        let moved = |value: &mut i64| {
-            if *value != FAR {
-                *value -= by;
+        let name = |value: i64| {
+            if value == FAR || group.is_behind(moved(value)) {
+                FAR
+            } else {
+                moved(value)
             }
         };
-        self.positions(cell, &mut |pos| {
-            if let Pos::Old(old) = pos {
-                let old = Arc::make_mut(old);
-                for (value, _) in &mut old.values {
-                    moved(value);
-                }
-                for (value, _) in &mut old.carried {
-                    moved(value);
-                }
-            }
-        });
-        self.flat_positions(cell, &mut |pos| {
-            if let FlatPos::Old(values) = pos {
-                for (value, _) in values {
-                    moved(value);
-                }
-            }
-        });
-    }
-
-    /// Old values of a location below `least` are one: [`FAR`].
-    pub(crate) fn blur(&mut self, cell: usize, least: i64) {
-        let blurred = |value: i64| if value < least { FAR } else { value };
-        let is_clear = |values: &[(i64, bool)]| {
-            let mut low = values.iter().filter(|e| e.0 < least);
-            low.all(|e| e.0 == FAR)
-        };
+        let stays = |values: &[(i64, bool)]| values.iter().all(|e| name(e.0) == e.0);
         self.positions(cell, &mut |pos| {
             if let Pos::Old(old) = pos
-                && !is_clear(&old.values)
+                && !stays(&old.values)
             {
-                let mut fewer = Old::default();
+                let mut renamed = Old::default();
                 for &(value, free) in &old.values {
-                    fewer.add(blurred(value), free, old.carried(value));
+                    renamed.add(name(value), free, old.carried(value));
                 }
-                *pos = Pos::Old(Arc::new(fewer));
+                *pos = Pos::Old(Arc::new(renamed));
             }
         });
         self.flat_positions(cell, &mut |pos| {
             if let FlatPos::Old(values) = pos
-                && !is_clear(values)
+                && !stays(values)
             {
-                let mut fewer = Vec::new();
+                let mut renamed = Vec::new();
                 for &(value, free) in &*values {
-                    add(&mut fewer, blurred(value), free);
+                    add(&mut renamed, name(value), free);
                 }
-                *values = fewer;
+                *values = renamed;
             }
         });
     }

@@ -92,8 +92,7 @@ struct Shift {
     cells: Vec<usize>,
     /// Slots of locals, for each thread and location.
     slots: Vec<Vec<Vec<u32>>>,
-    modulus: i64,
-    window: i64,
+    group: Group,
 }
 
 fn shifts(machine: &Machine<'_>) -> Vec<Shift> {
@@ -120,8 +119,7 @@ fn shifts(machine: &Machine<'_>) -> Vec<Shift> {
                 at
             })
             .collect(),
-        modulus: group.modulus,
-        window: group.window(),
+        group,
     };
     groups.into_iter().map(shift).collect()
 }
@@ -183,17 +181,17 @@ impl Machine<'_> {
         memory.normalise(&ahead, &rc11.races, rc11.summary);
         for shift in &rc11.shifts {
             let newest = memory.newest(shift.cells[0]);
-            let by = newest - newest.rem_euclid(shift.modulus);
+            let by = newest - newest.rem_euclid(shift.group.modulus);
             for &cell in &shift.cells {
-                memory.shift(cell, by);
-                memory.blur(cell, -shift.window);
+                memory.shift(cell, by, &shift.group);
             }
             let threads = self.threads.iter().zip(&state.pcs).zip(&shift.slots);
             for ((thread, &pc), slots) in threads {
                 // What is dead is 0.
                 let live = &thread.live[pc as usize];
                 for slot in slots[pc as usize].iter().filter(|slot| live.contains(slot)) {
-                    state.slots[*slot as usize] -= by;
+                    let value = &mut state.slots[*slot as usize];
+                    *value = shift.group.moved(*value, by).unwrap_or(*value);
                 }
             }
         }

@@ -20,7 +20,7 @@ use palisade_program::{Model, Program, Span, Vacuous, Verdict, Violation};
 
 use crate::answer::{Few, Gap, Report, Stats, Vacuity};
 use crate::portfolio::{
-    BUFFER, FEW_CALLS, FEW_STATES, LATER, QUICK, RC11_BUGS, SHIFTED, SHORT, TELLING,
+    BUFFER, FEW_CALLS, FEW_STATES, LATER, QUICK, RC11_BUGS, ROOMS, SHIFTED, SHORT, TELLING,
     has_unbounded_counters,
 };
 
@@ -221,18 +221,25 @@ impl<'a> Falsifier<'a> {
     /// Where counters grow without bound: all states up to a shift, if these come to an end soon, else those up
     /// to how far counters are apart.
     fn counters(&self) -> Heard {
-        let room = (BUFFER, SHIFTED);
-        let found = search(self.program, self.options.model, room, true, self.options);
-        match found {
-            Falsified::Bug(bug) => Heard::Bug(bug),
-            Falsified::All(_) => {
-                self.may_list.set(false);
-                Heard::Stop(Gap::FewStates(Few::Shifted))
+        let rooms = match self.options.model {
+            Model::Tso | Model::Pso => &ROOMS[..],
+            Model::Sc | Model::Rma | Model::Rc11 => &ROOMS[..1],
+        };
+        for room in rooms {
+            let room = (*room, SHIFTED);
+            match search(self.program, self.options.model, room, true, self.options) {
+                Falsified::Bug(bug) => return Heard::Bug(bug),
+                Falsified::All(_) => {
+                    self.may_list.set(false);
+                    return Heard::Stop(Gap::FewStates(Few::Shifted));
+                }
+                Falsified::BesideThePoint(_) | Falsified::Nothing(_) => {}
             }
-            Falsified::BesideThePoint(_) | Falsified::Nothing(_) if self.options.certify => {
-                Heard::Stop(Gap::FewStates(Few::Gaps))
-            }
-            Falsified::BesideThePoint(_) | Falsified::Nothing(_) => Heard::Nothing,
+        }
+        if self.options.certify {
+            Heard::Stop(Gap::FewStates(Few::Gaps))
+        } else {
+            Heard::Nothing
         }
     }
 

@@ -428,6 +428,14 @@ impl Code<'_, '_> {
             }
         }
         let mut a = a;
+        if ty.is_u64() && !self.cx.options.math && op == Binary::Rem {
+            // The low bits of a number above 2^63 are those of the negative number that it is kept as.
+            let power = b.as_constant().filter(|k| *k > 0 && k.count_ones() == 1);
+            if let Some(k) = power.and_then(|k| i64::try_from(k).ok()) {
+                let e = LocalExpr::binary(BinOp::Mod, a.e, Ir::Const(k));
+                return self.fit(e, 0, i128::from(k) - 1, ty, span);
+            }
+        }
         if ty.is_u64() && !self.cx.options.math {
             for v in [&mut a, &mut b] {
                 if v.lo < 0 {

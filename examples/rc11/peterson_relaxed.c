@@ -1,0 +1,33 @@
+/* Peterson's lock with SC fences, taken for ever: the second fence is only acq_rel.
+ * expect: rc11=violated */
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+atomic_int flag[2], turn;
+int counter;
+
+static void *run(void *arg) {
+  int me = (int)(long)arg, other = 1 - me;
+  while (1) {
+    atomic_store_explicit(&flag[me], 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+    atomic_store_explicit(&turn, other, memory_order_relaxed);
+    /* before looking */ atomic_thread_fence(memory_order_acq_rel);
+    while (atomic_load_explicit(&flag[other], memory_order_acquire) &&
+           atomic_load_explicit(&turn, memory_order_acquire) == other)
+      ;
+    counter++;
+    assert(counter == 1);
+    counter--;
+    atomic_store_explicit(&flag[me], 0, memory_order_release);
+  }
+}
+
+int main(void) {
+  pthread_t x, y;
+  pthread_create(&x, 0, run, (void *)0);
+  pthread_create(&y, 0, run, (void *)1);
+  pthread_join(x, 0);
+  pthread_join(y, 0);
+}
