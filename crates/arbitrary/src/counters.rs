@@ -111,7 +111,8 @@ pub fn round(seed: u64) -> String {
         out.open(&format!("thread t{t}"));
         out.line("local p = 0; local q = 0; local r = 0;");
         out.open("while (1)");
-        out.line(*rng.pick(&["p = x; q = y;", "q = y; p = x;"]));
+        let line = *rng.pick(&["p = x; q = y;", "q = y; p = x;"]);
+        out.line(line);
         let faulty = usize::from(rng.chance(15));
         if t == 0 || (t == 2 && rng.chance(50)) {
             let test = match rng.below(8) {
@@ -127,12 +128,14 @@ pub fn round(seed: u64) -> String {
         } else {
             out.open(if faulty == 0 { "if (q != p)" } else { "if (1)" });
             out.line("r = slot[q % 2];");
-            out.line(*rng.pick(&["assert(r == 1);", "slot[q % 2] = 0;", "r = 0;"]));
+            let line = *rng.pick(&["assert(r == 1);", "slot[q % 2] = 0;", "r = 0;"]);
+            out.line(line);
             count_by(rng, &mut out, ("y", "q"), by, t == 2);
         }
         out.close();
         if rng.chance(4) {
-            out.line(*rng.pick(&["assert(p < 3);", "r = p;", "slot[p % 3 % 2] = 1;"]));
+            let line = *rng.pick(&["assert(p < 3);", "r = p;", "slot[p % 3 % 2] = 1;"]);
+            out.line(line);
         }
         fence(rng, &mut out, 60);
         out.close();
