@@ -206,7 +206,7 @@ fn counting(rng: &mut Rng) -> String {
         let order = *rng.pick(&["relaxed", "acq_rel", "seq_cst"]);
         let plain = *rng.pick(&["relaxed", "seq_cst"]);
         let by = rng.below(3);
-        text += &match rng.below(7) {
+        let line = match rng.below(7) {
             0 | 1 => format!("a = fetch_add({cell}, {by}, {order});\n"),
             2 => format!("store({cell}, a + {by}, {plain});\n"),
             3 => format!("b = load({cell}, {plain});\n"),
@@ -214,6 +214,7 @@ fn counting(rng: &mut Rng) -> String {
             5 => format!("if (a == b + {by}) {{ a = b; }}\n"),
             _ => format!("if ((a + {by}) % 2 == 1) {{ a = b; }}\n"),
         };
+        text += &line;
     }
     text + &format!("assert(b - a != {});\n", rng.below(5))
 }

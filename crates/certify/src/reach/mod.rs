@@ -319,9 +319,12 @@ impl Search<'_, '_> {
             .iter()
             .filter(|alike| alike.contains(&step.thread));
         for alike in alike {
-            let after = |&thread: &usize| match thread == step.thread {
-                true => change.to,
-                false => numbers[thread],
+            let after = |&thread: &usize| {
+                if thread == step.thread {
+                    change.to
+                } else {
+                    numbers[thread]
+                }
             };
             let mut ascending: Vec<u32> = alike.iter().map(after).collect();
             ascending.sort_unstable();

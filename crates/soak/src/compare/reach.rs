@@ -57,7 +57,7 @@ fn compare(seed: u64, program: &Program, counters: Counters) -> Result<Outcome, 
 pub(crate) fn reduced(seed: u64, _: &str, program: &Program) -> Result<Outcome, Difference> {
     let model = [Model::Sc, Model::Tso, Model::Pso][seed as usize % 3];
     let mut program = program.clone();
-    program.deadlock = seed / 3 % 2 == 0;
+    program.deadlock = (seed / 3).is_multiple_of(2);
     let fingerprint = Fingerprint::of(&program, model, COPIES);
     let counters = Counters::Exact;
     let found = |reduce, most| {

@@ -70,10 +70,12 @@ pub fn checked(
                     ..
                 })
             );
-            let refused = || if is_trial {
-                Gap::Weak(Weak::Gaps)
-            } else {
-                Gap::Refused(refusal.to_string())
+            let refused = || {
+                if is_trial {
+                    Gap::Weak(Weak::Gaps)
+                } else {
+                    Gap::Refused(refusal.to_string())
+                }
             };
             Err(match refusal.reason {
                 Reason::Undecided(reason) => reason.into(),
