@@ -446,7 +446,6 @@ fn more_of_the_library() {
          assert!(ONCE.is_completed());",
         "let other = std::thread::Builder::new().name(format!(\"w{}\", 1));
          let other = other.spawn(|| X.load(Relaxed)).unwrap();
-         drop(format!(\"{}\", X.load(Relaxed)));
          assert!(other.join().unwrap() <= 1);",
         "let until = std::time::Instant::now() + std::time::Duration::from_millis(5);
          while X.load(Acquire) == 0 && std::time::Instant::now() < until {}
