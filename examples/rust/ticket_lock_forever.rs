@@ -1,5 +1,5 @@
 // A ticket lock that two threads take for ever; its counters wrap.
-// expect: sc=holds tso=holds pso=holds
+// expect: sc=holds tso=holds pso=holds rc11=holds
 use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,8 @@ unsafe impl Sync for Ticket {}
 
 impl Ticket {
     fn with<R>(&self, f: impl FnOnce(&mut u32) -> R) -> R {
-        let mine = self.next.fetch_add(1, Ordering::Relaxed);
+        // Drawn by a relaxed operation it may be a number that this thread still sees from 2^64 tickets ago.
+        let mine = self.next.fetch_add(1, Ordering::AcqRel);
         while self.now.load(Ordering::Acquire) != mine {
             std::hint::spin_loop();
         }
