@@ -7,6 +7,8 @@ SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
 # How many random programs `make soak` compares.
 SOAK ?= 1000000
+# How many random programs it compares with the axioms of RC11.
+SOAK_AXIOMS ?= 100000
 # How many random programs each long test tries in `make soak-tests`.
 SOAK_TESTS ?= 20000
 # How many edited texts `make fuzz` tries with each test.
@@ -56,8 +58,9 @@ test: ## everything CI checks: formatting, clippy, rustdoc, all tests
 	@$(MAKE) --no-print-directory test-all
 
 .PHONY: soak
-soak: setup ## SOAK=1000000 random programs, each decided twice; differences are shrunk
+soak: setup ## SOAK=1000000 random programs, each decided twice; differences are shrunk; SOAK_AXIOMS=100000 under RC11
 	cargo run --release -p palisade-soak -- --programs $(SOAK) --state target/soak.state
+	PALISADE_SOAK=$(SOAK_AXIOMS) cargo test --release -p palisade-machine outcomes_of_the_axioms -- --nocapture
 
 .PHONY: soak-tests
 soak-tests: setup ## the other random tests, SOAK_TESTS=20000 programs each
