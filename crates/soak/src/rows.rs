@@ -371,7 +371,7 @@ macro_rules! row {
 /// All rows; their shares add up to 1000.
 #[rustfmt::skip]
 pub static ROWS: &[Row] = &[
-    row!("machine", "explore and naive interpreter, SC, TSO, PSO", 180, 200, threads, machine, 0, 30..=80),
+    row!("machine", "explore and naive interpreter, SC, TSO, PSO", 95, 200, threads, machine, 0, 30..=80),
     row!("machine-rma", "explore and naive interpreter, SC, RMA", 100, 60, processes, machine, 0, 30..=80),
     row!("finals", "final states of explore and naive interpreter", 100, 100, threads, finals, 0, 0..=0),
     row!("protocols-machine", "explore and naive interpreter on protocols", 100, 60, protocol, machine, 0, 20..=80),
@@ -394,7 +394,7 @@ pub static ROWS: &[Row] = &[
     row!("any-number", "proofs for any number of threads and 2, 3 copies", 15, 150, copies, templates, 10, 10..=80),
     row!("fences", "fewest fences and all placements, TSO, PSO", 10, 400, small, fewest_fences, 10, 10..=90),
     row!("deadlock", "absence of deadlock, SC, TSO, PSO", 15, 100, threads, deadlocks, 10, 20..=80),
-    row!("rc11", "proofs under RC11 and the exact machine", 15, 60, orders, rc11, 20, 5..=90),
+    row!("rc11", "proofs under RC11 and the exact machine", 100, 60, orders, rc11, 20, 5..=90),
 ];
 
 fn protocol(seed: u64) -> String {
