@@ -726,12 +726,19 @@ fn histories(program: &Program, base: &[Layer], options: &Options) -> Vec<Row> {
         let states = if together { RC11_BUGS.1 } else { RC11_REDUCED };
         rows.push(falsification(base, lag, states, None));
     }
-    let states = RC11_STATES;
+    let groups = Groups::infer(program).0;
+    let has_words = groups.iter().any(|group| group.width.is_some());
+    // Words that are neither shifted nor few have more states than one of many placements is worth.
+    let is_one_of_many = options.goal == Goal::Placement && has_words && is_endless;
+    let states = if is_one_of_many {
+        RC11_FEW
+    } else {
+        RC11_STATES
+    };
     let row = |summary: Summary, states| {
         let summary = Some(summary);
         Row::new(base, Method::Histories { summary, states })
     };
-    let groups = Groups::infer(program).0;
     let shifted = !groups.is_empty();
     let summary = |(messages, carried, events)| Summary {
         messages,
@@ -767,7 +774,7 @@ fn histories(program: &Program, base: &[Layer], options: &Options) -> Vec<Row> {
     rows.extend(ladder(LADDER.len(), states).map(|(kept, states)| row(summary(kept), states)));
     rows.push(row(summary(EXACT), states));
     // Words have finitely many values, so that those far behind may be read where nothing is shifted.
-    if groups.iter().any(|group| group.width.is_some()) {
+    if has_words && !is_one_of_many {
         rows.extend(ladder(LADDER.len(), states).map(|(kept, states)| {
             let exact = Summary {
                 shifted: false,
